@@ -1,0 +1,29 @@
+"""Deterministic, cache-stable compaction of LLM agent transcripts.
+
+    import compactor
+
+    policy = compactor.Policy(window=200_000)
+    out = compactor.compact(request, policy)
+    send(out.request)
+
+No model is involved: the same history gives the same bytes on every machine. See docs/python.md.
+"""
+
+from compactor.api import Outcome, Policy, Transcript, compact, detect, load, render
+from compactor.core.errors import CompactorError
+from compactor.core.journal import Journal
+from compactor.core.report import Report
+
+__all__ = [
+    "CompactorError",
+    "Journal",
+    "Outcome",
+    "Policy",
+    "Report",
+    "Transcript",
+    "compact",
+    "detect",
+    "load",
+    "render",
+]
+__version__ = "0.1.0"

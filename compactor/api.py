@@ -1,0 +1,385 @@
+"""The Python surface: `load`, `detect`, `compact`, `render` on native requests.
+
+The shell around the pure core: it picks lens, model facts and counter, hands values down, and turns
+the decision back into the caller's own shape. Nothing is read twice: a request's way is lens →
+`core.compact` → lens. Specification: DESIGN sections 2 and 5, docs/python.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from compactor import counters, models
+from compactor.core import render as core_render
+from compactor.core.compact import Decision, Settings
+from compactor.core.compact import compact as decide
+from compactor.core.count import Counter, Measure
+from compactor.core.errors import Finding, InputError
+from compactor.core.fold import Fold
+from compactor.core.journal import Header, Journal
+from compactor.core.model import Entry, Reading
+from compactor.core import policy as core_policy
+from compactor.core.policy import ModelFacts, resolve
+from compactor.core.report import Fate, Report, fates, make_report
+from compactor.formats import detect as detect_lens
+from compactor.formats import lens as lens_named
+from compactor.formats.lens import Lens
+from compactor.formats.native import Document, Edit, apply_edits, compact_json, read_document
+from compactor.loop import loop
+
+DEFAULT_COUNTER = "o200k_base"
+
+
+class Policy(core_policy.Policy, frozen=True, kw_only=True):
+    __doc__ = core_policy.Policy.__doc__
+
+    @classmethod
+    def for_model(cls, name: str, **settings: Any) -> Policy:
+        """A policy with the window and the counter of a model of the table.
+
+        Raises:
+            PolicyError: `policy.model_unknown`.
+        """
+        if models.facts(name) is None and "window" not in settings:
+            raise models.unknown(name)
+        return cls(model=name, **settings)
+
+    @classmethod
+    def load(cls, path: str | FilePath) -> Policy:
+        """The policy of a `compactor.toml`, a `pyproject.toml` or the seed's JSON file.
+
+        Raises:
+            PolicyError: `policy.unknown_key` or `policy.range`, naming file and key.
+        """
+        from compactor.config import load_policy  # only who has a file pays for its parsers
+
+        return cls(**msgspec.structs.asdict(load_policy(str(path))))
+
+
+class Transcript:
+    """Entries over untouched native data, with the changes to show.
+
+    Attributes:
+        format: name of its format, as after `-f`.
+        root: the native data as parsed Python values, unchanged.
+        edits: what `to_bytes` and `view` change.
+    """
+
+    def __init__(
+        self,
+        lens: Lens,
+        root: Any,
+        reading: Reading,
+        document: Document | None = None,
+        edits: Sequence[Edit] = (),
+    ) -> None:
+        self._lens = lens
+        self.root = root
+        self.reading = reading
+        self.document = document
+        self.edits = tuple(edits)
+
+    @property
+    def format(self) -> str:
+        return self._lens.name
+
+    @property
+    def lens(self) -> Lens:
+        return self._lens
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The canonical entries, oldest first; index is seq."""
+        return self.reading.entries
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was strange in the input and is carried through."""
+        damage = tuple(self.document.findings) if self.document else ()
+        return damage + tuple(self.reading.findings)
+
+    def view(self) -> Any:
+        """The native data with the changes; untouched messages are the same objects."""
+        return apply_edits(self.root, self.edits)
+
+    def to_bytes(self) -> bytes:
+        """The native bytes with the changes; everything else byte for byte as it was read."""
+        if self.document is not None:
+            return self.document.edited(self.edits)
+        return compact_json(self.view()).encode("utf-8")
+
+    def with_edits(self, edits: Sequence[Edit]) -> Transcript:
+        """The same transcript showing other changes."""
+        return Transcript(self._lens, self.root, self.reading, self.document, edits)
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What `compact` gives back.
+
+    request: of the same shape and type as what came in; untouched messages are the same objects.
+    journal: for the next call.
+    headers: HTTP headers that the request also needs.
+    report: numbers and findings.
+    fates: one `Fate` an entry, when asked for with `explain=True`.
+    """
+
+    request: Any
+    journal: Journal
+    report: Report
+    headers: dict[str, str] = {}
+    fates: tuple[Fate, ...] = ()
+
+
+class _Workings(NamedTuple):
+    """What a journal carries in memory so that the next call does only new work."""
+
+    lens: Lens
+    reading: Reading
+    fold: Fold
+
+
+def load(
+    source: str | FilePath | bytes,
+    format: str | None = None,  # noqa: A002  (the word users know)
+    *,
+    name: str = "",
+    strict: bool = False,
+) -> Transcript:
+    """Read a recorded transcript or a request body.
+
+    Args:
+        source: a path, or the bytes themselves.
+        format: name of the format; None looks at the content.
+        name: what errors call the bytes.
+        strict: damaged lines are an error instead of a finding.
+
+    Raises:
+        InputError: `input.not_json`, `input.shape`, `input.format_unknown`, with `file:line` or
+            `$.path`.
+    """
+    if isinstance(source, bytes):
+        data, name = source, name or "<bytes>"
+    else:
+        name = name or str(source)
+        data = _read_file(FilePath(source))
+    document = read_document(data, name, strict=strict)
+    lens = lens_named(format) if format else detect_lens(document.root)
+    return Transcript(lens, document.root, lens.read(document.root), document)
+
+
+def detect(source: Any) -> str:
+    """The name of the format of a path, of bytes, or of parsed native data.
+
+    Raises:
+        InputError: `input.format_unknown`, or as `load`.
+    """
+    if isinstance(source, bytes):
+        source = read_document(source, "<bytes>").root
+    elif isinstance(source, str | FilePath):
+        source = read_document(_read_file(FilePath(source)), str(source)).root
+    return detect_lens(source).name
+
+
+def compact(
+    request: Any,
+    policy: core_policy.Policy | None = None,
+    journal: Journal | None = None,
+    *,
+    format: str | None = None,  # noqa: A002
+    counter: Counter | None = None,
+    recallable: bool | None = None,
+    failed: Iterable[str] = (),
+    pins: Iterable[int] = (),
+    overflowed: bool = False,
+    force: bool = False,
+    explain: bool = False,
+) -> Outcome:
+    """The request with old tool results elided, as it should be sent.
+
+    Args:
+        request: a request body (dict), a list of messages, or a `Transcript`. Never changed.
+        policy: what to keep and when to act; None takes the request's own model.
+        journal: of the call before. Without it the same bytes come out, for O(history) work.
+        format: name of the format; None looks at the content.
+        counter: counts tokens instead of the policy's.
+        recallable: overrides the policy's.
+        failed: ids of calls that failed, beside the format's own error flags.
+        pins: seqs to keep verbatim, beside the policy's.
+        overflowed: the provider refused this very request as too long.
+        force: start afresh where the journal belongs to another conversation.
+        explain: also say the fate of every entry (O(history)).
+
+    Returns:
+        an `Outcome`. With its journal a call costs O(new entries + entries between the old and the
+        new cutoff + candidates); lists of messages are compared by object identity first, so hand
+        over a new object when you change a message.
+
+    Raises:
+        InputError: the request cannot be read; `counter_changed`.
+        PolicyError: the settings contradict themselves or no window is known.
+        JournalError: the journal is damaged or belongs to another conversation.
+    """
+    workings = journal.take_workings() if journal is not None else None
+    transcript = _read(request, format, workings)
+    header = journal.header if journal is not None else None
+    chosen = _choose(transcript.reading, policy or Policy(), header, counter)
+    settings = Settings(
+        loop=loop(),
+        measure=workings.fold.measure if _same_measure(workings, chosen) else chosen.measure,
+        rules=resolve(_with_pins(chosen.policy, pins), chosen.facts, loop().compaction),
+        overhead=_overhead(transcript.reading, chosen),
+        recallable=chosen.policy.recallable if recallable is None else recallable,
+        failed=tuple(failed),
+        overflowed=overflowed,
+        force=force,
+        model=chosen.model,
+    )
+    fold = workings.fold if workings is not None else None
+    decision = decide(transcript.entries, journal or Journal(), settings, fold)
+    return _outcome(request, transcript, decision, chosen.findings, explain)
+
+
+def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:  # noqa: A002
+    """The request as the journal shows it. Decides nothing; needs no policy.
+
+    Args:
+        request: as for `compact`.
+        journal: of this conversation.
+
+    Returns:
+        the same shape and type as `request`.
+
+    Raises:
+        JournalError: `journal.foreign` when it was made for another conversation.
+    """
+    transcript = _read(request, format, None)
+    shown = core_render.render(transcript.entries, journal)
+    return _show(request, transcript, shown)
+
+
+class _Chosen(NamedTuple):
+    policy: core_policy.Policy
+    facts: ModelFacts | None
+    model: str
+    measure: Measure
+    findings: tuple[Finding, ...]
+
+
+def _read(request: Any, format_name: str | None, workings: _Workings | None) -> Transcript:
+    if isinstance(request, Transcript):
+        return request
+    lens = lens_named(format_name) if format_name else detect_lens(request)
+    known = workings.reading if workings is not None and workings.lens is lens else None
+    return Transcript(lens, request, lens.read(request, known))
+
+
+def _choose(
+    reading: Reading, policy: core_policy.Policy, header: Header | None, counter: Counter | None
+) -> _Chosen:
+    """Model facts and counter. What a journal's header pins stays, whatever the request says now."""
+    findings = []
+    model = policy.model or (header.model if header else "") or reading.model
+    if header and header.model and reading.model and reading.model != header.model:
+        text = (
+            f"the request names model {reading.model!r}; the journal is pinned to {header.model!r}"
+        )
+        findings.append(Finding("model_changed", text))
+    facts = models.facts(model) if model else None
+    if model and facts is None:
+        if policy.window is None:
+            raise models.unknown(model)
+        text = f"model {model!r} is not in the model table; counting with {DEFAULT_COUNTER}"
+        findings.append(Finding("model_unknown", text))
+    if not reading.overhead.known and policy.overhead_tokens is None:
+        text = "overhead unknown: the input carries no system prompt and no tools"
+        findings.append(Finding("overhead_unknown", text))
+    measure = _measure(policy, facts, header, counter)
+    return _Chosen(policy, facts, model, measure, tuple(findings))
+
+
+def _measure(
+    policy: core_policy.Policy,
+    facts: ModelFacts | None,
+    header: Header | None,
+    counter: Counter | None,
+) -> Measure:
+    """The counter and its scale. A scale belongs to a counter, so it is taken only with it."""
+    pinned = None
+    if header is not None:
+        pinned = (header.counter, header.counter_scale)
+    elif facts is not None:
+        pinned = (facts.counter, facts.counter_scale)
+    name = policy.counter or (pinned[0] if pinned else DEFAULT_COUNTER)
+    found = counter if counter is not None else counters.get(name)
+    scale = policy.counter_scale
+    if scale is None:
+        scale = pinned[1] if pinned and pinned[0] == found.name else 1000
+    return Measure(found, scale, loop().tokens)
+
+
+def _same_measure(workings: _Workings | None, chosen: _Chosen) -> bool:
+    if workings is None:
+        return False
+    known, new = workings.fold.measure, chosen.measure
+    same = known.counter.fingerprint == new.counter.fingerprint
+    return same and known.scale == new.scale
+
+
+def _with_pins(policy: core_policy.Policy, pins: Iterable[int]) -> core_policy.Policy:
+    pins = tuple(pins)
+    return msgspec.structs.replace(policy, pins=policy.pins + pins) if pins else policy
+
+
+def _overhead(reading: Reading, chosen: _Chosen) -> int:
+    if chosen.policy.overhead_tokens is not None:
+        return chosen.policy.overhead_tokens
+    return chosen.measure.texts(reading.overhead.texts)
+
+
+def _outcome(
+    request: Any,
+    transcript: Transcript,
+    decision: Decision,
+    findings: tuple[Finding, ...],
+    explain: bool,
+) -> Outcome:
+    fold = decision.fold
+    workings = _Workings(transcript.lens, transcript.reading, fold)
+    return Outcome(
+        request=_show(request, transcript, fold.elided),
+        journal=Journal(decision.journal.records, workings=workings),
+        report=make_report(decision, transcript.format, transcript.findings + findings),
+        fates=tuple(fates(fold)) if explain else (),
+    )
+
+
+def _show(request: Any, transcript: Transcript, shown: dict[int, str]) -> Any:
+    """The caller's own shape with the shown bodies in place. O(shown).
+
+    Made anew for every call from the request as it is now: a harness may have moved a cache
+    breakpoint in place since the last one.
+    """
+    edits: list[Edit] = []
+    for seq, text in shown.items():
+        entry = transcript.entries[seq]
+        if entry.body != text or entry.parts:
+            edits += transcript.lens.rewrite_body(transcript.root, entry, text)
+    if isinstance(request, Transcript):
+        return request.with_edits(edits)
+    return apply_edits(request, edits)
+
+
+def _read_file(path: FilePath) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror or error}",
+            code="input.not_json",
+            path=str(path),
+            hint="give a file, or - for standard input",
+        ) from error

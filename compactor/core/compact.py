@@ -1,0 +1,227 @@
+"""Decides: folds over the boundaries of a conversation and appends the records of its passes.
+
+`compact` is the one place that decides: it resumes where the journal ends, catches up over the
+boundaries in between, and makes at most one pass at each. `render` shows. Specification: DESIGN
+section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from compactor.core.errors import Finding
+from compactor.core.fold import Fold
+from compactor.core.journal import (
+    AnyRecord,
+    Elision,
+    Journal,
+    OverflowRecord,
+    PassRecord,
+    PolicyRecord,
+    RecallOff,
+    active,
+)
+from compactor.core.laws import check_pass
+from compactor.core.model import Entry, Kind
+from compactor.core.plan import Plan, make_plan, tier
+from compactor.core.resume import Resumed, Settings, resume
+
+
+class Decision(NamedTuple):
+    """What a call decided.
+
+    journal: the one handed in plus `added`.
+    passes: those that this call added.
+    tokens_before: estimate at n before this call's records.
+    why: `passed`, or why nothing happened at n.
+    """
+
+    journal: Journal
+    fold: Fold
+    added: tuple[AnyRecord, ...]
+    passes: tuple[PassRecord, ...]
+    tokens_before: int
+    why: str
+    findings: tuple[Finding, ...]
+
+
+def compact(
+    entries: Sequence[Entry],
+    journal: Journal,
+    settings: Settings,
+    fold: Fold | None = None,
+) -> Decision:
+    """Decide over a conversation.
+
+    Args:
+        entries: all entries of the request, oldest first; may be empty.
+        journal: of the calls before; an empty one folds over all boundaries.
+        settings: see `Settings`.
+        fold: of the call that made this very journal, which goes on from it; a memo, no state.
+
+    Returns:
+        the records added and the fold that shows them. With its journal a call costs O(new entries
+        + entries between the old and the new cutoff + candidates).
+
+    Raises:
+        InputError: `counter_changed`: the journal was made with another counter or scale.
+        JournalError: `journal.foreign`, `journal.damaged`, `journal.unsupported`.
+    """
+    call = _Call(resume(entries, journal, fold, settings), settings)
+    call.catch_up(entries)
+    return call.decide()
+
+
+class _Call:
+    """One call of `compact`: its records as they are made."""
+
+    def __init__(self, resumed: Resumed, settings: Settings) -> None:
+        self.settings = settings
+        self.fold, self.records, self.known, self.findings = resumed
+        self.passes: list[PassRecord] = []
+        self.saved = 0
+
+    def catch_up(self, entries: Sequence[Entry]) -> None:
+        """Add the new entries, deciding at each boundary on the way."""
+        for seq in range(self.fold.n, len(entries)):
+            entry = entries[seq]
+            if entry.kind is Kind.ASSISTANT and seq > max(0, self.fold.decided):
+                self._maybe_pass("threshold")
+            self.fold.add(entry)
+
+    def decide(self) -> Decision:
+        """Decide at the end of the entries: the request that is about to be sent."""
+        fold = self.fold
+        self._change_settings()
+        if self.settings.overflowed:
+            why = self._overflowed()
+        else:
+            why = self._maybe_pass("threshold", again=self._passed_here())
+        journal = Journal(self.records)
+        added = tuple(self.records[self.known :])
+        before = fold.estimate + self.saved
+        return Decision(journal, fold, added, tuple(self.passes), before, why, tuple(self.findings))
+
+    def _change_settings(self) -> None:
+        """Record what the caller changed; in force from this boundary on."""
+        fold, settings = self.fold, self.settings
+        off = any(isinstance(record, RecallOff) for record in active(self.records).records)
+        if fold.recallable and not settings.recallable:
+            self.records.append(RecallOff(fold.n))
+            fold.recallable, fold.recorded = False, fold.n
+        elif off and settings.recallable:
+            self.findings.append(
+                Finding("recall_off", "recall was turned off in this conversation and stays off")
+            )
+        recallable = settings.recallable and not off
+        failed = tuple(sorted(set(settings.failed) - fold.failed))
+        same = settings.rules == fold.rules and settings.overhead == fold.overhead
+        if same and recallable == fold.recallable and not failed:
+            return
+        fold.recorded = fold.n
+        self.records.append(
+            PolicyRecord(
+                n=fold.n,
+                rules=settings.rules,
+                policy_digest=settings.rules.digest(),
+                overhead=settings.overhead,
+                recallable=recallable,
+                failed=failed,
+            )
+        )
+        fold.change(settings.rules, settings.overhead, recallable)
+        fold.fail(failed)
+
+    def _passed_here(self) -> bool:
+        """Whether a pass was already made for this very request (then there is no second)."""
+        fold = self.fold
+        for record in reversed(self.records):
+            if isinstance(record, PassRecord):
+                return record.n == fold.n
+            if isinstance(record, PolicyRecord):
+                return False
+        return False
+
+    def _maybe_pass(self, trigger: str, *, again: bool = False) -> str:
+        """A pass at the fold's n if one is due and worth it; why not otherwise."""
+        fold = self.fold
+        fold.decided = max(fold.decided, fold.n)
+        if not fold.rules.acts:
+            return "off"
+        if fold.estimate <= fold.rules.threshold:
+            return "below_threshold"
+        plan = self._plan_for(fold.rules.threshold)
+        if plan.freed <= 0:
+            return "nothing_to_free"
+        if again or not _worth_it(fold, plan):
+            return "waits:min_freed"
+        self._pass(plan, trigger)
+        return "passed"
+
+    def _plan_for(self, goal: int) -> Plan:
+        """The tier's plan, or the aggressive one where the tier's does not reach the goal."""
+        fold = self.fold
+        plan = make_plan(fold, tier(fold.rules, fold.tier))
+        if fold.tier == "elide" and fold.estimate - plan.freed > goal:
+            plan = make_plan(fold, tier(fold.rules, "aggressive"))
+        return plan
+
+    def _overflowed(self) -> str:
+        """The provider refused the request: free what can be freed, whatever it is worth."""
+        fold = self.fold
+        if not fold.rules.acts:
+            return "off"
+        tried = [fold.tier]
+        plan = make_plan(fold, tier(fold.rules, fold.tier))
+        if plan.freed <= 0 and fold.tier == "elide":
+            tried.append("aggressive")
+            plan = make_plan(fold, tier(fold.rules, "aggressive"))
+        freed = max(0, plan.freed)
+        self.records.append(OverflowRecord(fold.n, tuple(tried), freed))
+        fold.recorded = fold.n
+        if freed == 0:
+            return "nothing_to_free"
+        self._pass(plan, "overflow")
+        return "passed"
+
+    def _pass(self, plan: Plan, trigger: str) -> None:
+        """Record a pass and show it."""
+        fold = self.fold
+        before = fold.estimate
+        first = plan.elided[0].seq
+        elided = tuple(
+            Elision(candidate.seq, fold.digest(candidate.seq), text)
+            for candidate, text in zip(plan.elided, plan.texts, strict=True)
+        )
+        record = PassRecord(
+            request=fold.request_number(fold.n),
+            n=fold.n,
+            cutoff=plan.cutoff,
+            tier=plan.tier,
+            trigger=trigger,
+            tokens_before=before,
+            tokens_after=before - plan.freed,
+            elided=elided,
+            protected_count=plan.protected_count,
+            floor=plan.floor,
+            first_changed=first,
+            reread_tokens=0,
+            below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
+        )
+        fold.apply(record)
+        record = msgspec.structs.replace(record, reread_tokens=sum(fold.tokens[first:]))
+        check_pass(fold, record)
+        self.records.append(record)
+        self.passes.append(record)
+        self.saved += before - fold.estimate
+
+
+def _worth_it(fold: Fold, plan: Plan) -> bool:
+    """A pass that frees little is made only to get below the limit."""
+    limit = fold.rules.limit
+    if plan.freed >= fold.rules.min_freed:
+        return True
+    return fold.estimate > limit >= fold.estimate - plan.freed

@@ -1,0 +1,282 @@
+"""The fold of a journal over entries: running totals, what is elided, what could still go.
+
+Derived and rebuilt in one O(n) pass on load; afterwards it grows with the conversation and a call
+costs only what is new. It never decides: `plan` reads it, `compact` writes records, `apply` shows
+their effect. Nothing here depends on what came later than the entries added so far.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+
+import msgspec
+
+from compactor.core.count import Measure
+from compactor.core.journal import PassRecord
+from compactor.core.marker import Marker, MarkerWriter
+from compactor.core.model import Entry, Kind, entry_digest
+from compactor.core.policy import Rules, named
+from compactor.core.texts import Loop
+
+
+class Candidate(msgspec.Struct):
+    """A result that plans may have to look at: it could go, or it is evidence.
+
+    tokens: of the entry as it stands.
+    gain: tokens saved by eliding it, with the longer marker form.
+    """
+
+    seq: int
+    tokens: int
+    gain: int
+    evidence: bool
+    marker: Marker
+
+
+class Work(msgspec.Struct):
+    """What was done so far, for tests that hold the cost of a call to what is new.
+
+    visited: entries looked at by the fold or by a plan.
+    hashed: digests made.
+    rendered: markers written.
+    """
+
+    visited: int = 0
+    hashed: int = 0
+    rendered: int = 0
+
+
+class Fold:
+    """Workings over entries 0..n-1 under the settings now in force.
+
+    Args:
+        loop: texts and numbers.
+        measure: tokens.
+        rules: the policy in force.
+        overhead: tokens.
+        recallable: which marker form new passes use.
+
+    Attributes:
+        entries, tokens: the entries and their view tokens, parallel lists.
+        elided: seq → text of what is elided.
+        cutoff, tier: of the last recorded pass.
+        live, evidence: seqs of candidates and of those that are evidence, ascending.
+        decided: the last boundary that was decided; `recorded`: the n of the last record.
+    """
+
+    def __init__(
+        self, loop: Loop, measure: Measure, rules: Rules, overhead: int, recallable: bool
+    ) -> None:
+        self.loop = loop
+        self.measure = measure
+        self.overhead = overhead
+        self.recallable = recallable
+        self.failed: set[str] = set()
+        self.entries: list[Entry] = []
+        self.tokens: list[int] = []
+        self.view_tokens = 0
+        self.elided: dict[int, str] = {}
+        self.elided_digests: dict[int, str] = {}
+        self.cutoff = 0
+        self.tier = "elide"
+        self.decided = 0
+        self.recorded = 0
+        self.live: list[int] = []
+        self.evidence: list[int] = []
+        self.candidates: dict[int, Candidate] = {}
+        self.elidable_tokens = 0
+        self.work = Work()
+        self._assistants: list[int] = []
+        self._digests: list[str] = []
+        self._recalls: dict[int, str] = {}
+        self._results: dict[str, list[int]] = {}
+        self._set_rules(rules)
+
+    @property
+    def n(self) -> int:
+        return len(self.entries)
+
+    @property
+    def estimate(self) -> int:
+        """Tokens of the request as it would be sent: overhead and view."""
+        return self.overhead + self.view_tokens
+
+    def add(self, entry: Entry) -> None:
+        """The next entry. O(its text)."""
+        seq = len(self.entries)
+        self.work.visited += 1
+        self.entries.append(entry)
+        self._digests.append("")
+        tokens = self.measure.entry(entry)
+        self.tokens.append(tokens)
+        self.view_tokens += tokens
+        if entry.kind is Kind.ASSISTANT:
+            self._assistants.append(seq)
+        if entry.kind is Kind.TOOL:
+            self._results.setdefault(entry.call_id, []).append(seq)
+            if self._writer.is_recall(entry):
+                self._recalls[seq] = self._writer.reference(entry, seq, self._recalls)
+            self._classify(seq)
+
+    def truncate(self, n: int) -> None:
+        """Forget entries ≥ n, which no pass speaks of (n ≥ cutoff). O(what is forgotten)."""
+        while len(self.entries) > n:
+            seq = len(self.entries) - 1
+            entry = self.entries.pop()
+            self.view_tokens -= self.tokens.pop()
+            self._digests.pop()
+            self._recalls.pop(seq, None)
+            if entry.kind is Kind.ASSISTANT:
+                self._assistants.pop()
+            if entry.kind is Kind.TOOL:
+                self._results[entry.call_id].pop()
+                self._drop(seq)
+        self.decided = max(min(self.decided, n), self.recorded)
+
+    def digest(self, seq: int) -> str:
+        """The entry's digest as it was handed in, or as the record of its elision says."""
+        if seq in self.elided_digests:
+            return self.elided_digests[seq]
+        if not self._digests[seq]:
+            self.work.hashed += 1
+            self._digests[seq] = entry_digest(self.entries[seq])
+        return self._digests[seq]
+
+    def same(self, seq: int, entry: Entry) -> bool:
+        """Whether an entry handed in is the one known at seq: by digest, or our own rendering."""
+        if self.shows(seq, entry):
+            return True
+        self.work.hashed += 1
+        return entry_digest(entry) == self.digest(seq)
+
+    def shows(self, seq: int, entry: Entry) -> bool:
+        """Whether an entry is byte for byte what our record rendered at seq (stored back)."""
+        text = self.elided.get(seq)
+        return text is not None and entry.body == text and entry.kind is Kind.TOOL
+
+    def replace(self, seq: int, entry: Entry) -> None:
+        """The same entry in new native data. What its digest leaves out may differ: address,
+        reasoning, error flag."""
+        old = self.entries[seq]
+        self.entries[seq] = entry
+        if seq in self.elided or (old.parts == entry.parts and old.error == entry.error):
+            return
+        tokens = self.measure.entry(entry)
+        self.view_tokens += tokens - self.tokens[seq]
+        self.tokens[seq] = tokens
+        if entry.kind is Kind.TOOL:
+            self._drop(seq)
+            self._classify(seq)
+
+    def apply(self, record: PassRecord) -> None:
+        """Show a pass: its results elided, its cutoff and tier in force. O(elided + live)."""
+        for elision in record.elided:
+            self.elided[elision.seq] = elision.text
+            self.elided_digests[elision.seq] = elision.digest
+            now = self.measure.rewritten(elision.text)
+            self.view_tokens += now - self.tokens[elision.seq]
+            self.tokens[elision.seq] = now
+            self._forget(elision.seq)
+        self.live = [seq for seq in self.live if seq in self.candidates]
+        self.evidence = [seq for seq in self.evidence if seq in self.candidates]
+        self.cutoff = max(self.cutoff, record.cutoff)
+        if record.tier == "aggressive":
+            self.tier = record.tier
+        self.decided = self.recorded = record.n
+
+    def change(self, rules: Rules, overhead: int, recallable: bool) -> None:
+        """Settings from now on. O(n) when the rules changed, else O(1)."""
+        self.overhead = overhead
+        self.recallable = recallable
+        if rules == self.rules:
+            return
+        self._set_rules(rules)
+        self.live, self.evidence, self.candidates, self.elidable_tokens = [], [], {}, 0
+        for seq, entry in enumerate(self.entries):
+            if entry.kind is Kind.TOOL and seq not in self.elided:
+                self._classify(seq)
+
+    def fail(self, call_ids: Iterable[str]) -> None:
+        """Calls that the caller says have failed. O(their results)."""
+        for call_id in call_ids:
+            if call_id not in self.failed:
+                self.failed.add(call_id)
+                for seq in self._results.get(call_id, ()):
+                    if seq not in self.elided:
+                        self._drop(seq)
+                        self._classify(seq)
+
+    def is_error(self, entry: Entry) -> bool:
+        return entry.error or entry.call_id in self.failed
+
+    def is_evidence(self, entry: Entry) -> bool:
+        return self.is_error(entry) or named(entry.name, self.rules.evidence_tools)
+
+    def answered(self, n: int) -> int:
+        """Index just after the last assistant entry below n; 0 when there is none. O(log n)."""
+        at = bisect_left(self._assistants, n)
+        return self._assistants[at - 1] + 1 if at else 0
+
+    def request_number(self, n: int) -> int:
+        """1 + the number of boundaries below n: assistant entries that are not the first entry."""
+        below = bisect_left(self._assistants, n)
+        first = 1 if below and self._assistants[0] == 0 else 0
+        return 1 + below - first
+
+    def last_evidence(self, cutoff: int) -> int | None:
+        """The newest evidence below a cutoff that nothing else keeps or hides. O(log n)."""
+        at = bisect_left(self.evidence, cutoff)
+        return self.evidence[at - 1] if at else None
+
+    def kept_by_rule(self, seq: int) -> str:
+        """Why a result is no candidate whatever its size: "" when it may be one."""
+        entry = self.entries[seq]
+        if entry.required:
+            return "required"
+        if seq in self._pins:
+            return "pinned"
+        if named(entry.name, self.rules.protected_tools):
+            return "protected"
+        return ""
+
+    def _set_rules(self, rules: Rules) -> None:
+        self.rules = rules
+        self._pins = frozenset(rules.pins)
+        self._writer = MarkerWriter(self.loop, rules.artifact_ids)
+
+    def _classify(self, seq: int) -> None:
+        """Put a result among the candidates if plans may have to look at it."""
+        entry = self.entries[seq]
+        if entry.empty or self.kept_by_rule(seq):
+            return
+        self.work.rendered += 1
+        ref = self._writer.reference(entry, seq, self._recalls)
+        marker = self._writer.write(entry, self.is_error(entry), ref)
+        tokens = self.tokens[seq]
+        gain = tokens - self.measure.rewritten(marker.recallable)
+        evidence = self.is_evidence(entry)
+        if not evidence and gain < self.rules.min_gain:
+            return
+        self.candidates[seq] = Candidate(seq, tokens, gain, evidence, marker)
+        insort(self.live, seq)
+        if evidence:
+            insort(self.evidence, seq)
+        self.elidable_tokens += self._could_go(self.candidates[seq])
+
+    def _could_go(self, candidate: Candidate) -> int:
+        return candidate.gain if candidate.gain >= self.rules.min_gain else 0
+
+    def _forget(self, seq: int) -> None:
+        candidate = self.candidates.pop(seq, None)
+        if candidate is not None:
+            self.elidable_tokens -= self._could_go(candidate)
+
+    def _drop(self, seq: int) -> None:
+        """Take one result out of the candidates."""
+        if seq in self.candidates:
+            self._forget(seq)
+            for seqs in (self.live, self.evidence):
+                at = bisect_left(seqs, seq)
+                if at < len(seqs) and seqs[at] == seq:
+                    del seqs[at]

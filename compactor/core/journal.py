@@ -1,0 +1,316 @@
+"""The journal: append-only records, the only durable state.
+
+Each change to what the model sees is one record, whoever asked for it. A `Journal` is an immutable
+value; `with_records` gives a longer one. `active` says which records still stand after rewinds.
+Record kinds of later features are part of the model, so that a journal's shape is settled; a
+journal that holds one is refused until this version can show it. Specification: DESIGN section 6.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from compactor.core.errors import JournalError
+from compactor.core.policy import Rules
+
+VERSION = 1
+"""Version of the record shapes, not of the output bytes (that is the ruleset)."""
+
+
+class Record(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    """A line of the journal."""
+
+
+class Header(Record, frozen=True, tag="header"):
+    """What is pinned for the whole conversation.
+
+    rules: the policy in force at the start, resolved; `policy_digest` identifies it.
+    overhead: tokens of system prompt and tools.
+    first_digest: digest of entry 0; "" for a conversation that was empty.
+    """
+
+    version: int
+    ruleset: int
+    rules: Rules
+    policy_digest: str
+    counter: str
+    counter_fingerprint: str
+    counter_scale: int
+    overhead: int
+    recallable: bool
+    first_digest: str
+    failed: tuple[str, ...] = ()
+    model: str = ""
+    session: str = ""
+
+
+class Elision(msgspec.Struct, frozen=True, array_like=True):
+    """One result that a pass elided.
+
+    digest: of the entry as it was.
+    text: the body it has from then on. Kept, so that a newer library shows the same bytes.
+    """
+
+    seq: int
+    digest: str
+    text: str
+
+
+class PassRecord(Record, frozen=True, tag="pass"):
+    """A pass that elided something. Numbers are tokens unless named otherwise.
+
+    request: which request this was, from 1.
+    n: the request was over entries 0..n-1.
+    cutoff: the recent region began here; the record speaks of entries below it.
+    below: entries from the pass before's cutoff up to this one's, as digests.
+    floor: seq of the newest evidence, kept whatever the budget; None where there is none.
+    first_changed: lowest seq whose bytes changed; from here on the provider reads again.
+    """
+
+    request: int
+    n: int
+    cutoff: int
+    tier: str
+    trigger: str
+    tokens_before: int
+    tokens_after: int
+    elided: tuple[Elision, ...]
+    protected_count: int
+    floor: int | None
+    first_changed: int
+    reread_tokens: int
+    below: tuple[str, ...]
+
+    def report(self) -> dict[str, Any]:
+        """The pass as reports show it."""
+        return {
+            "request": self.request,
+            "entries": self.n,
+            "cutoff": self.cutoff,
+            "tier": self.tier,
+            "trigger": self.trigger,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "elided": [elision.seq for elision in self.elided],
+            "protected_count": self.protected_count,
+            "floor": self.floor,
+            "first_changed": self.first_changed,
+            "reread_tokens": self.reread_tokens,
+        }
+
+
+class OverflowRecord(Record, frozen=True, tag="overflow"):
+    """The provider refused request n as too long; plans were made under the tiers `tried`."""
+
+    n: int
+    tried: tuple[str, ...]
+    freed: int
+
+
+class PolicyRecord(Record, frozen=True, tag="policy"):
+    """Settings in force for boundaries ≥ n. `failed` are the call ids added."""
+
+    n: int
+    rules: Rules
+    policy_digest: str
+    overhead: int
+    recallable: bool
+    failed: tuple[str, ...] = ()
+
+
+class RecallOff(Record, frozen=True, tag="recall_off"):
+    """Markers written from n on promise no recall; one way."""
+
+    n: int
+
+
+class RewindRecord(Record, frozen=True, tag="rewind"):
+    """Entries ≥ seq fell, and with them all but the first `kept` records after the header.
+
+    `kept` counts the records that stood before this one.
+    """
+
+    seq: int
+    kept: int
+    reason: str = ""
+
+
+class ReasoningRecord(Record, frozen=True, tag="reasoning"):
+    n: int
+    upto: int
+
+
+class StubsRecord(Record, frozen=True, tag="stubs"):
+    n: int
+    resolved: tuple[Elision, ...]
+
+
+class InsertionRecord(Record, frozen=True, tag="insertion"):
+    seq: int
+    id: str
+    path: str = ""
+    lines: str = ""
+    sha: str = ""
+    stub_of: str = ""
+
+
+class EditRecord(Record, frozen=True, tag="edit"):
+    n: int
+    op: str
+    sections: tuple[str, ...]
+    text: str
+
+
+class DeclinedRecord(Record, frozen=True, tag="declined"):
+    n: int
+    code: str
+
+
+class ReadoutRecord(Record, frozen=True, tag="readout"):
+    n: int
+    share: int
+
+
+class SummaryRecord(Record, frozen=True, tag="summary"):
+    upto: int
+    text: str
+
+
+AnyRecord = (
+    Header | PassRecord | OverflowRecord | PolicyRecord | RecallOff | RewindRecord
+    | ReasoningRecord | StubsRecord | InsertionRecord | EditRecord | DeclinedRecord
+    | ReadoutRecord | SummaryRecord
+)  # fmt: skip
+Standing = PassRecord | OverflowRecord | PolicyRecord | RecallOff
+"""Records that a rewind can fell."""
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
+
+
+class Active(NamedTuple):
+    """The records that stand.
+
+    records: without header and rewinds, oldest first.
+    tier: sticky for the session: a rewind does not lower it.
+    """
+
+    records: tuple[Standing, ...]
+    tier: str
+
+    @property
+    def passes(self) -> tuple[PassRecord, ...]:
+        return tuple(record for record in self.records if isinstance(record, PassRecord))
+
+
+class Journal:
+    """An append-only list of records as an immutable value.
+
+    Hand it to the next call, or do not: the bytes are the same. It also carries the workings of the
+    call that made it, so that the next call does only new work; they are a memo and no state.
+    """
+
+    __slots__ = ("_workings", "records")
+
+    def __init__(self, records: Iterable[AnyRecord] = (), workings: Any = None) -> None:
+        self.records: tuple[AnyRecord, ...] = tuple(records)
+        self._workings: list[Any] = [] if workings is None else [workings]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Journal) and self.records == other.records
+
+    def __hash__(self) -> int:
+        return hash(self.records)
+
+    def __repr__(self) -> str:
+        return f"Journal({len(self.records)} records)"
+
+    @property
+    def header(self) -> Header | None:
+        first = self.records[0] if self.records else None
+        return first if isinstance(first, Header) else None
+
+    def take_workings(self) -> Any:
+        """The memo of the call that made this journal, once; None when another call has it.
+
+        Workings grow in place, so only one call may go on from them (`list.pop` is atomic).
+        """
+        try:
+            return self._workings.pop()
+        except IndexError:
+            return None
+
+    def to_lines(self) -> list[str]:
+        """Each record as one line of JSON, without its checksum. The file adds that."""
+        return [encode_record(record) for record in self.records]
+
+
+def encode_record(record: AnyRecord) -> str:
+    """One record as one line of JSON, without a newline."""
+    try:
+        return _encoder.encode(record).decode()
+    except UnicodeEncodeError:  # a call id with a lone surrogate: escaped, as in the request
+        return json.dumps(msgspec.to_builtins(record), separators=(",", ":"))
+
+
+def decode_record(line: bytes, place: str) -> AnyRecord:
+    """One record from its JSON.
+
+    Raises:
+        JournalError: `journal.damaged` when it is no record of this version.
+    """
+    try:
+        return _decoder.decode(line) if b"\\ud" not in line else _with_surrogates(line)
+    except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
+        raise JournalError(
+            f"this is no journal record: {error}",
+            code="journal.damaged",
+            path=place,
+            hint="restore the journal from a copy, or start afresh with --force",
+        ) from error
+
+
+def _with_surrogates(line: bytes) -> AnyRecord:
+    """msgspec refuses lone surrogates; the standard library carries them."""
+    record: AnyRecord = msgspec.convert(json.loads(line), AnyRecord)
+    return record
+
+
+def active(records: Iterable[AnyRecord]) -> Active:
+    """The records that stand after all rewinds. O(records).
+
+    Raises:
+        JournalError: `journal.damaged` without a header at the start or with two;
+            `journal.unsupported` for a kind that this version cannot show.
+    """
+    standing: list[Standing] = []
+    tier = "elide"
+    for index, record in enumerate(records):
+        if isinstance(record, Header) != (index == 0):
+            raise JournalError(
+                "a journal begins with its one header",
+                code="journal.damaged",
+                path=f"record {index + 1}",
+                hint="restore the journal from a copy, or start afresh with --force",
+            )
+        match record:
+            case Header():
+                pass
+            case RewindRecord():
+                del standing[record.kept :]
+            case PassRecord() | OverflowRecord() | PolicyRecord() | RecallOff():
+                standing.append(record)
+                if isinstance(record, PassRecord) and record.tier == "aggressive":
+                    tier = "aggressive"
+            case _:
+                raise JournalError(
+                    f"records of kind {msgspec.to_builtins(record)['kind']!r} cannot be shown yet",
+                    code="journal.unsupported",
+                    path=f"record {index + 1}",
+                    hint="use the version that wrote this journal",
+                )
+    return Active(tuple(standing), tier)

@@ -1,0 +1,40 @@
+"""Checks a pass against the laws right after it was made, over what it changed.
+
+A law that does not hold is our fault: the call raises `internal.law` and nothing is handed out. The
+cost is O(what the pass changed). Specification: DESIGN section 10.
+"""
+
+from __future__ import annotations
+
+from compactor.core.errors import InternalError
+from compactor.core.fold import Fold
+from compactor.core.journal import PassRecord
+from compactor.core.model import Kind
+
+
+def check_pass(fold: Fold, record: PassRecord) -> None:
+    """L7, L8, L9, L10 and L12 over one pass, already applied.
+
+    Raises:
+        InternalError: `internal.law`, naming the law.
+    """
+    _hold("L10", fold.estimate == record.tokens_after < record.tokens_before, record)
+    seqs = [elision.seq for elision in record.elided]
+    _hold("L12", bool(seqs) and seqs == sorted(set(seqs)), record)
+    _hold("L12", seqs[-1] < min(record.cutoff, fold.answered(fold.n), fold.n), record)
+    _hold("L8", record.floor is None or record.floor not in fold.elided, record)
+    for elision in record.elided:
+        entry = fold.entries[elision.seq]
+        _hold("L12", entry.kind is Kind.TOOL and not fold.kept_by_rule(elision.seq), record)
+        _hold("L9", len(elision.text) <= fold.loop.marker.chars_max, record)
+        _hold("L7", bool(elision.text.strip()), record)
+
+
+def _hold(law: str, holds: bool, record: PassRecord) -> None:
+    if not holds:
+        raise InternalError(
+            f"law {law} does not hold for the pass at entry {record.n}",
+            code="internal.law",
+            path=f"pass {record.request}",
+            hint="please report this; the request was not changed",
+        )

@@ -1,0 +1,159 @@
+"""The line that stands where a result was: `[elided N chars of NAME output — recall seq=61][ …]`.
+
+The only place that turns a result into marker text. Everything that comes from the result is capped
+and filtered, because the model reads a marker as trusted harness text: the tool's name loses every
+character outside a plain set, ids match a fixed kind, and 400 characters cover all. Nothing is ever
+decided by reading a marker back. Specification: DESIGN section 5, Marker; seed 002.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from compactor.core.model import Call, Entry, PartKind
+from compactor.core.policy import alphabet_of, named
+from compactor.core.texts import ArtifactId, Loop, MarkerTexts
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:/@-]")
+_ID = re.compile(r"#?([0-9a-fA-F]{1,8})")
+_RECALL_ARGUMENTS_MAX = 1000
+"""A recall's arguments are short; longer ones are malformed, and parsing stays bounded."""
+_SEQ_DIGITS_MAX = 18
+
+
+class Marker(NamedTuple):
+    """A result's marker in both forms. `recallable` is the longer one."""
+
+    plain: str
+    recallable: str
+
+    def form(self, recallable: bool) -> str:
+        return self.recallable if recallable else self.plain
+
+
+class MarkerWriter:
+    """Writes markers under one set of artifact ids.
+
+    Args:
+        loop: texts and caps.
+        artifact_ids: kinds of ids, in policy order.
+    """
+
+    def __init__(self, loop: Loop, artifact_ids: tuple[ArtifactId, ...]) -> None:
+        self._texts = loop.marker
+        self._recall = loop.recall
+        self._ids = _id_pattern(artifact_ids)
+
+    def write(self, entry: Entry, error: bool, ref: str) -> Marker:
+        """The marker of a tool entry. O(its body).
+
+        Args:
+            error: the entry's error flag, the caller's `failed` included.
+            ref: how to recall it (`reference`).
+        """
+        texts = self._texts
+        ids = self._cited(entry.body)
+        recall = texts.recall.format(ref=ref)
+        return Marker(
+            _with_ids(self._line(entry, error, ""), ids, texts),
+            _with_ids(self._line(entry, error, recall), ids, texts),
+        )
+
+    def reference(self, entry: Entry, seq: int, earlier: Mapping[int, str]) -> str:
+        """How to recall an entry: `seq=61`, or the original's when it was itself a recall.
+
+        Args:
+            earlier: references of the earlier results that were recalls, by seq.
+        """
+        call = entry.call
+        own = self._texts.ref_seq.format(seq=seq)
+        if call is None or not named(call.name, self._recall.tools):
+            return own
+        return self._recalled(call, seq, earlier) or own
+
+    def is_recall(self, entry: Entry) -> bool:
+        return entry.call is not None and named(entry.call.name, self._recall.tools)
+
+    def _recalled(self, call: Call, seq: int, earlier: Mapping[int, str]) -> str:
+        """What a recall call named, normalised; "" for a query or malformed arguments."""
+        arguments = _recall_arguments(call)
+        target = arguments.get("seq")
+        if isinstance(target, int) and not isinstance(target, bool) and target >= 0:
+            if len(str(target)) > _SEQ_DIGITS_MAX:
+                return ""
+            root = earlier.get(target) if target < seq else None
+            return root or self._texts.ref_seq.format(seq=target)
+        named_id = arguments.get("id")
+        match = _ID.fullmatch(named_id) if isinstance(named_id, str) else None
+        if match is None:
+            return ""
+        number = int(match.group(1), 16)
+        return self._texts.ref_id.format(id=f"{number:0{self._recall.id_digits}x}")
+
+    def _line(self, entry: Entry, error: bool, recall: str) -> str:
+        texts = self._texts
+        name = _NOT_IN_NAMES.sub("", entry.name)[: texts.name_chars] or texts.name_unknown
+        return texts.elided.format(
+            chars=len(entry.body),
+            media=_media(entry, texts),
+            failed=texts.failed if error else "",
+            name=name,
+            recall=recall,
+        )
+
+    def _cited(self, body: str) -> list[str]:
+        """The first distinct ids of a body, by appearance. Linear; stops when it has enough."""
+        found: dict[str, None] = {}
+        if self._ids is None:
+            return []
+        for match in self._ids.finditer(body):
+            found[match.group()] = None
+            if len(found) == self._texts.ids_max:
+                break
+        return list(found)
+
+
+def _id_pattern(kinds: tuple[ArtifactId, ...]) -> re.Pattern[str] | None:
+    """One alternative a kind, each with its own neighbours, so that policy order decides."""
+    alternatives = [
+        f"{re.escape(kind.prefix)}[{re.escape(alphabet_of(kind))}]{{{kind.length}}}(?![0-9A-Za-z_])"
+        for kind in kinds
+    ]
+    return re.compile(f"(?<![0-9A-Za-z_])(?:{'|'.join(alternatives)})") if kinds else None
+
+
+def _with_ids(line: str, ids: list[str], texts: MarkerTexts) -> str:
+    """Line and ids within the cap; whole ids fall from the end."""
+    for count in range(len(ids), 0, -1):
+        whole = line + texts.ids.format(ids=texts.ids_separator.join(ids[:count]))
+        if len(whole) <= texts.chars_max:
+            return whole
+    return line
+
+
+def _media(entry: Entry, texts: MarkerTexts) -> str:
+    nouns = (
+        (PartKind.IMAGE, texts.image),
+        (PartKind.DOCUMENT, texts.document),
+        (PartKind.OTHER, texts.other),
+    )
+    said = []
+    for kind, (one, many) in nouns:
+        count = sum(part.kind is kind for part in entry.parts)
+        if count:
+            said.append(texts.media.format(count=count, noun=one if count == 1 else many))
+    return "".join(said)
+
+
+def _recall_arguments(call: Call) -> dict[str, object]:
+    """The arguments of a recall call; {} when they are no JSON object."""
+    if len(call.arguments) > _RECALL_ARGUMENTS_MAX:
+        return {}
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        return {}
+    return arguments if isinstance(arguments, dict) else {}

@@ -1,0 +1,88 @@
+"""The plan of one pass: what would go, what it would free. Decides nothing by itself.
+
+Oldest first over the candidates below the cutoff, under one tier's budget. The first rule that
+applies is the fate: floor, budget, no gain, else elided. A plan reads the fold and changes nothing,
+so the same view always gives the same plan. Specification: DESIGN section 5, steps 1-3.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from compactor.core.fold import Candidate, Fold
+from compactor.core.policy import Rules
+
+
+class Tier(NamedTuple):
+    """How much a tier keeps."""
+
+    name: str
+    keep_recent: int
+    recent_tokens: int
+    evidence_budget: int
+
+
+def tier(rules: Rules, name: str) -> Tier:
+    """The numbers of tier `elide` or `aggressive`."""
+    if name == "aggressive":
+        return Tier(
+            name,
+            rules.aggressive_keep_recent,
+            rules.aggressive_recent_tokens,
+            rules.aggressive_evidence_budget,
+        )
+    return Tier(name, rules.keep_recent, rules.recent_tokens, rules.evidence_budget)
+
+
+class Plan(NamedTuple):
+    """What a pass at the fold's n would do.
+
+    freed: estimate before − after; ≤ 0 is nothing freed.
+    protected_count: evidence kept below the cutoff by floor or budget.
+    """
+
+    tier: str
+    cutoff: int
+    elided: tuple[Candidate, ...]
+    texts: tuple[str, ...]
+    freed: int
+    floor: int | None
+    protected_count: int
+
+
+def make_plan(fold: Fold, limits: Tier) -> Plan:
+    """The plan over the fold's entries under one tier. O(recent region + candidates)."""
+    cutoff = max(fold.cutoff, recent_start(fold, limits))
+    floor = fold.last_evidence(cutoff)
+    elided, kept, spent = [], 0 if floor is None else 1, 0
+    for seq in fold.live:
+        if seq >= cutoff:
+            break
+        fold.work.visited += 1
+        candidate = fold.candidates[seq]
+        if seq == floor:
+            continue
+        if candidate.evidence and spent + candidate.tokens <= limits.evidence_budget:
+            spent += candidate.tokens
+            kept += 1
+        elif candidate.gain >= fold.rules.min_gain:
+            elided.append(candidate)
+    texts = tuple(candidate.marker.form(fold.recallable) for candidate in elided)
+    freed = sum(candidate.tokens for candidate in elided)
+    freed -= sum(fold.measure.rewritten(text) for text in texts)
+    return Plan(limits.name, cutoff, tuple(elided), texts, freed, floor, kept)
+
+
+def recent_start(fold: Fold, limits: Tier) -> int:
+    """Where the recent region begins: count and tokens, then back to the last model turn.
+
+    Results that the model has not answered are never below it, however many ran in parallel.
+    """
+    start, kept_tokens = fold.n, 0
+    while start > fold.cutoff and fold.n - start < limits.keep_recent:
+        fold.work.visited += 1
+        kept_tokens += fold.tokens[start - 1]
+        if start < fold.n and kept_tokens > limits.recent_tokens:
+            break
+        start -= 1
+    return min(start, fold.answered(fold.n))

@@ -1,0 +1,304 @@
+"""What the user asks for (`Policy`), and the integers that the rules use (`Rules`).
+
+Every row of DESIGN section 4 is one field: snake case in Python, the seed's spelling in the config
+file and in cases. `resolve` turns the one into the other with the facts of a model; nothing else
+computes a threshold. No floats anywhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import string
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from compactor.core.errors import PolicyError
+from compactor.core.texts import ArtifactId, CompactionNumbers
+
+_T = TypeVar("_T")
+
+MODES = ("elide", "summarize")
+TRIGGERS = ("threshold",)
+REASONING = ("keep",)
+
+SPELLING = {
+    "reserve_tokens": "reserveTokens",
+    "keep_recent": "keepRecent",
+    "recent_tokens": "recentTokens",
+    "evidence_budget_tokens": "evidenceBudgetTokens",
+    "evidence_tools": "evidenceTools",
+    "protected_tools": "protectedTools",
+    "artifact_ids": "artifactIds",
+    "min_gain": "minGain",
+    "min_freed": "minFreed",
+    "overhead_tokens": "overheadTokens",
+    "counter_scale": "counterScale",
+}
+"""Python name to config spelling; every other name is the same in both."""
+
+
+class ModelFacts(msgspec.Struct, frozen=True):
+    """What the model table says of a model, as far as a policy needs it.
+
+    window: tokens, the smaller of context window and price cliff.
+    counter, counter_scale: how to count for it.
+    binds_thinking: the provider ties thinking blocks to the prefix before them.
+    """
+
+    name: str
+    window: int
+    counter: str
+    counter_scale: int
+    binds_thinking: bool = False
+
+
+class Policy(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename=SPELLING,
+):
+    """What to keep and when to act. Every field has a default; None means "derived".
+
+    Args:
+        window: context window in tokens; None takes the model's.
+        model: model name for window and counter; None takes the request's own.
+        reserve_tokens: tokens kept free below the window; default window * 2 // 10.
+        keep_recent: trailing entries kept verbatim (0 means 1).
+        recent_tokens: at most so many tokens are kept as recent; default the reserve.
+        evidence_budget_tokens: tokens of old evidence kept verbatim; default half the reserve.
+        evidence_tools: tools whose results are evidence, by name or after the last `__`.
+        protected_tools: tools whose results are never elided and never charged.
+        pins: seqs kept verbatim.
+        artifact_ids: kinds of ids that markers cite.
+        min_gain: tokens an elision must save.
+        min_freed: tokens a pass must free to be worth a cache break; default reserve // 10.
+        trigger: when a pass is due; `threshold`.
+        reasoning: what happens to signed reasoning; `keep`: nothing.
+        recallable: markers say how to recall the original.
+        enabled: False changes nothing and reports.
+        mode: `elide`; `summarize` is reserved and does nothing.
+        overhead_tokens: tokens of system prompt and tools; None counts them in the request.
+        counter: `o200k_base`, `cl100k_base` or `chars4`; None takes the model's.
+        counter_scale: per mille; None takes the model's, 1000 for a counter given by name.
+
+    Raises:
+        PolicyError: `policy.range` for a value that no request can satisfy.
+    """
+
+    window: int | None = None
+    model: str | None = None
+    reserve_tokens: int | None = None
+    keep_recent: int | None = None
+    recent_tokens: int | None = None
+    evidence_budget_tokens: int | None = None
+    evidence_tools: tuple[str, ...] | None = None
+    protected_tools: tuple[str, ...] = ()
+    pins: tuple[int, ...] = ()
+    artifact_ids: tuple[ArtifactId, ...] | None = None
+    min_gain: int | None = None
+    min_freed: int | None = None
+    trigger: str = "threshold"
+    reasoning: str = "keep"
+    recallable: bool = False
+    enabled: bool = True
+    mode: str = "elide"
+    overhead_tokens: int | None = None
+    counter: str | None = None
+    counter_scale: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise _out_of_range(name, f"must be a whole number, not {value!r}")
+            if value is not None and value < 0:
+                raise _out_of_range(name, f"is negative ({value})")
+        for name in ("window", "counter_scale"):
+            if getattr(self, name) == 0:
+                raise _out_of_range(name, "must be at least 1")
+        for name in ("evidence_tools", "protected_tools", "pins", "artifact_ids"):
+            value = getattr(self, name)
+            if isinstance(value, list):
+                msgspec.structs.force_setattr(self, name, tuple(value))
+        self._check_choices()
+
+    def _check_choices(self) -> None:
+        for name, choices in (("mode", MODES), ("trigger", TRIGGERS), ("reasoning", REASONING)):
+            if getattr(self, name) not in choices:
+                one_of = ", ".join(choices)
+                raise _out_of_range(name, f"is {getattr(self, name)!r}; it must be one of {one_of}")
+        for kind in self.artifact_ids or ():
+            _check_artifact_id(kind)
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """A policy resolved to the numbers that the pass uses. All in tokens unless named otherwise."""
+
+    window: int
+    reserve: int
+    keep_recent: int
+    recent_tokens: int
+    evidence_budget: int
+    evidence_tools: tuple[str, ...]
+    protected_tools: tuple[str, ...]
+    pins: tuple[int, ...]
+    artifact_ids: tuple[ArtifactId, ...]
+    min_gain: int
+    min_freed: int
+    limit: int
+    """L of DESIGN: above it, a pass that frees little is still worth making."""
+    aggressive_keep_recent: int
+    aggressive_recent_tokens: int
+    aggressive_evidence_budget: int
+    enabled: bool
+    mode: str
+
+    @property
+    def threshold(self) -> int:
+        return self.window - self.reserve
+
+    @property
+    def acts(self) -> bool:
+        """Whether passes are made at all."""
+        return self.enabled and self.mode == "elide"
+
+    def digest(self) -> str:
+        """Identity of these settings: 16 hex digits."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+
+
+def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers) -> Rules:
+    """The rules of a policy.
+
+    Args:
+        policy: what the user asked for.
+        facts: the model's, or None when no model is known.
+        numbers: defaults of `loop.json`.
+
+    Raises:
+        PolicyError: `policy.model_unknown` without a window; `policy.range` for reserve ≥ window.
+    """
+    window = policy.window if policy.window is not None else (facts.window if facts else None)
+    if window is None:
+        raise PolicyError(
+            "the context window is not known: no window was given and no known model is named",
+            code="policy.model_unknown",
+            path="window",
+            hint="give --window N (Policy(window=N)) or a model of `compactor models`",
+        )
+    reserve = _given(policy.reserve_tokens, window * numbers.reserve_tenths // 10)
+    if reserve >= window:
+        raise _out_of_range("reserve_tokens", f"({reserve}) is not below the window ({window})")
+    keep_recent = max(1, _given(policy.keep_recent, numbers.keep_recent))
+    recent = _given(policy.recent_tokens, reserve)
+    budget = _given(policy.evidence_budget_tokens, reserve // numbers.evidence_divisor)
+    return Rules(
+        window=window,
+        reserve=reserve,
+        keep_recent=keep_recent,
+        recent_tokens=recent,
+        evidence_budget=budget,
+        evidence_tools=_given(policy.evidence_tools, numbers.evidence_tools),
+        protected_tools=policy.protected_tools,
+        pins=tuple(sorted(set(policy.pins))),
+        artifact_ids=_given(policy.artifact_ids, numbers.artifact_ids),
+        min_gain=_given(policy.min_gain, numbers.min_gain),
+        min_freed=_given(policy.min_freed, reserve // numbers.min_freed_divisor),
+        limit=window - reserve // numbers.limit_divisor,
+        aggressive_keep_recent=min(keep_recent, numbers.aggressive_keep_recent),
+        aggressive_recent_tokens=recent // numbers.aggressive_divisor,
+        aggressive_evidence_budget=budget // numbers.aggressive_divisor,
+        enabled=policy.enabled,
+        mode=policy.mode,
+    )
+
+
+def policy_from(settings: Mapping[str, Any], place: str) -> Policy:
+    """A policy from config-file settings.
+
+    Args:
+        settings: config spelling; the seed's nesting under `compaction` is flattened.
+        place: file or section, for errors.
+
+    Raises:
+        PolicyError: `policy.unknown_key` suggests the nearest; `policy.range` for a wrong value.
+    """
+    flat = {key: value for key, value in settings.items() if key != "compaction"}
+    nested = settings.get("compaction", {})
+    if not isinstance(nested, Mapping):
+        raise PolicyError("must be a table", code="policy.range", path=f"{place}: compaction")
+    flat.update(nested)
+    known = sorted(_config_names())
+    for key in flat:
+        if key not in known:
+            near = difflib.get_close_matches(_spelled(key), known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(known)
+            raise PolicyError(
+                f"unknown setting {key!r}", code="policy.unknown_key", path=place, hint=hint
+            )
+    try:
+        return msgspec.convert(flat, Policy)
+    except msgspec.ValidationError as error:
+        raise PolicyError(str(error), code="policy.range", path=place) from error
+    except PolicyError as error:
+        raise PolicyError(
+            error.message, code=error.code, path=f"{place}: {error.path}", hint=error.hint
+        ) from error
+
+
+def named(tool: str, names: tuple[str, ...]) -> bool:
+    """Whether a tool is listed: by its whole name, or by what follows the last `__`."""
+    return tool in names or tool.rsplit("__", 1)[-1] in names
+
+
+def alphabet_of(kind: ArtifactId) -> str:
+    """The characters of an alphabet such as `0-9a-f`, each once, in order."""
+    text, found, i = kind.alphabet, [], 0
+    while i < len(text):
+        if i + 2 < len(text) and text[i + 1] == "-":
+            found += [chr(code) for code in range(ord(text[i]), ord(text[i + 2]) + 1)]
+            i += 3
+        else:
+            found.append(text[i])
+            i += 1
+    return "".join(dict.fromkeys(found))
+
+
+_COUNTS = (
+    "window", "reserve_tokens", "keep_recent", "recent_tokens", "evidence_budget_tokens",
+    "min_gain", "min_freed", "overhead_tokens", "counter_scale",
+)  # fmt: skip
+_ID_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.:/")
+
+
+def _check_artifact_id(kind: ArtifactId) -> None:
+    """Ids go into trusted text: only plain characters, of a bounded length."""
+    characters = set(alphabet_of(kind))
+    if not 1 <= kind.length <= 64 or len(kind.prefix) > 64:
+        raise _out_of_range("artifact_ids", "needs a length of 1 to 64 and a prefix of at most 64")
+    if not characters or not (characters | set(kind.prefix)) <= _ID_CHARACTERS:
+        raise _out_of_range("artifact_ids", "may hold only letters, digits and _ - . : /")
+
+
+def _given(value: _T | None, default: _T) -> _T:
+    return default if value is None else value
+
+
+def _config_names() -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(Policy)]
+
+
+def _spelled(name: str) -> str:
+    """`keep-recent` and `keep_recent` in the config spelling."""
+    return SPELLING.get(name.replace("-", "_"), name)
+
+
+def _out_of_range(name: str, problem: str) -> PolicyError:
+    path = SPELLING.get(name, name)
+    return PolicyError(f"{path} {problem}", code="policy.range", path=path)

@@ -1,0 +1,146 @@
+"""What a call did and why, in numbers: the report, and the fate of each entry.
+
+One vocabulary for reports and `explain`. Nothing here changes anything. Specification: DESIGN
+section 11.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from compactor.core.compact import Decision
+from compactor.core.errors import Finding
+from compactor.core.fold import Fold
+from compactor.core.model import Kind
+from compactor.core.plan import tier
+
+FATES = {
+    "kept:recent": "in the recent region",
+    "kept:unanswered": "the model has not answered it yet",
+    "kept:protected": "its tool is protected",
+    "kept:pinned": "pinned by the policy",
+    "kept:required": "the provider needs it as it is",
+    "kept:floor": "the newest old evidence",
+    "kept:budget": "evidence within the budget",
+    "kept:no_gain": "eliding it would save too little",
+    "kept:not_result": "no tool result",
+    "elided": "replaced by its marker; the original is stored",
+}
+WHYS = {
+    "passed": "a pass was made",
+    "below_threshold": "the estimate is not above the threshold",
+    "waits:min_freed": "a pass would free too little to be worth breaking the cache",
+    "nothing_to_free": "nothing that may go would free anything",
+    "off": "compaction is turned off",
+}
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A call in numbers. All sizes in tokens.
+
+    tokens_before: the estimate before this call's records; tokens_after: as sent.
+    passes: those that this call added, as `PassRecord.report` gives them.
+    fixed_tokens: what no pass can free; elidable_tokens: what later passes could free.
+    why: one of `WHYS`.
+    """
+
+    ruleset: int
+    format: str
+    entries: int
+    counter: str
+    counter_fingerprint: str
+    counter_scale: int
+    overhead: int
+    window: int
+    threshold: int
+    tokens_before: int
+    tokens_after: int
+    tier: str
+    cutoff: int
+    pressed: bool
+    overflow: bool
+    why: str
+    fixed_tokens: int
+    elidable_tokens: int
+    min_freed: int
+    findings: tuple[Finding, ...] = ()
+    passes: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self, indent: int = 2) -> str:
+        """The report as JSON text."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+
+
+def make_report(decision: Decision, format_name: str, findings: tuple[Finding, ...]) -> Report:
+    """The report of a decision. O(passes)."""
+    fold = decision.fold
+    after, rules = fold.estimate, fold.rules
+    return Report(
+        ruleset=fold.loop.ruleset,
+        format=format_name,
+        entries=fold.n,
+        counter=fold.measure.counter.name,
+        counter_fingerprint=fold.measure.counter.fingerprint,
+        counter_scale=fold.measure.scale,
+        overhead=fold.overhead,
+        window=rules.window,
+        threshold=rules.threshold,
+        tokens_before=decision.tokens_before,
+        tokens_after=after,
+        tier=fold.tier,
+        cutoff=fold.cutoff,
+        pressed=fold.tier == "aggressive" and after > rules.threshold,
+        overflow=after > rules.window,
+        why=decision.why,
+        fixed_tokens=after - fold.elidable_tokens,
+        elidable_tokens=fold.elidable_tokens,
+        min_freed=rules.min_freed,
+        findings=findings + decision.findings,
+        passes=tuple(record.report() for record in decision.passes),
+    )
+
+
+class Fate(NamedTuple):
+    """One entry and what became of it. tokens: as sent; `tool` is "" for no result."""
+
+    seq: int
+    kind: str
+    tool: str
+    tokens: int
+    fate: str
+
+
+def fates(fold: Fold) -> list[Fate]:
+    """Every entry's fate after a call. O(n)."""
+    limits = tier(fold.rules, fold.tier)
+    floor = fold.last_evidence(fold.cutoff)
+    answered, spent, found = fold.answered(fold.n), 0, []
+    for seq, entry in enumerate(fold.entries):
+        fate = _fate(fold, seq, floor, answered)
+        candidate = fold.candidates.get(seq)
+        if fate != "kept:no_gain" or candidate is None or not candidate.evidence:
+            pass
+        elif spent + candidate.tokens <= limits.evidence_budget:
+            spent += candidate.tokens
+            fate = "kept:budget"
+        tool = (entry.name or fold.loop.marker.name_unknown) if entry.kind is Kind.TOOL else ""
+        found.append(Fate(seq, entry.kind.value, tool, fold.tokens[seq], fate))
+    return found
+
+
+def _fate(fold: Fold, seq: int, floor: int | None, answered: int) -> str:
+    entry = fold.entries[seq]
+    if entry.kind is not Kind.TOOL:
+        return "kept:not_result"
+    if seq in fold.elided:
+        return "elided"
+    if seq >= fold.cutoff:
+        return "kept:unanswered" if seq >= answered else "kept:recent"
+    if entry.empty:
+        return "kept:no_gain"
+    by_rule = fold.kept_by_rule(seq)
+    if by_rule:
+        return f"kept:{by_rule}"
+    return "kept:floor" if seq == floor else "kept:no_gain"

@@ -1,0 +1,64 @@
+"""Formats: one lens each, in a table, and which of them an input is in.
+
+`FORMATS` is the documentation: its keys are the words after `-f`, its order is that of `detect`,
+the most particular shape first. A new format is one file and one row.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from compactor.core.errors import InputError
+from compactor.formats.anthropic import Anthropic
+from compactor.formats.entries import Entries
+from compactor.formats.lens import Lens
+from compactor.formats.messages import refuse_server_history
+from compactor.formats.openai_chat import OpenAIChat
+
+__all__ = ["FORMATS", "detect", "lens"]
+
+_LENSES: tuple[Lens, ...] = (Entries(), OpenAIChat(), Anthropic())
+
+FORMATS: Mapping[str, Lens] = MappingProxyType({each.name: each for each in _LENSES})
+"""Format name → lens."""
+
+
+def detect(root: Any) -> Lens:
+    """The lens of parsed native data, by its shape. O(messages).
+
+    Raises:
+        InputError: `input.format_unknown`; `input.provider_history` when a request names a history
+            that the provider keeps.
+    """
+    for each in _LENSES:
+        if each.recognises(root):
+            return each
+    if isinstance(root, dict):
+        refuse_server_history(root)
+    raise InputError(
+        "this is no transcript in a known format",
+        code="input.format_unknown",
+        path="$",
+        hint=f"say which with -f: {', '.join(FORMATS)}",
+    )
+
+
+def lens(name: str) -> Lens:
+    """The lens of a format name.
+
+    Raises:
+        InputError: `input.format_unknown`, with the nearest name.
+    """
+    found = FORMATS.get(name)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(name, FORMATS, 1, 0.4)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise InputError(
+        f"there is no format {name[:40]!r}",
+        code="input.format_unknown",
+        hint=f"{meant}known: {', '.join(FORMATS)}",
+    )

@@ -1,0 +1,167 @@
+"""The lines of a Claude Code session: what one is, the threads, and the links inside a thread.
+
+A session file is an append-only tree: each line names the line before it (`parentUuid`). Links are
+resolved here in one loop over the lines. A link that points at nothing, at a later line or at its
+own falls back to the line before, so that every walk goes up the file and ends. Knows ids and
+links, never texts. Specification: DESIGN section 3, docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from compactor.formats.messages import field, listed, text_field
+
+Row = Mapping[str, Any]
+
+TURN, PROMPT, ATTACHMENT = "assistant", "user", "attachment"
+_LINKED = frozenset({TURN, PROMPT, ATTACHMENT, "system", "progress"})
+_SYNTHETIC = "<synthetic>"
+
+
+def speaks(row: Row) -> bool:
+    """Whether a line holds a message of the conversation, sent or not."""
+    return row.get("type") in (TURN, PROMPT) and isinstance(row.get("message"), dict)
+
+
+def is_sent(row: Row) -> bool:
+    """Whether a line's message goes to the model: the client's own notices do not."""
+    if not speaks(row):
+        return False
+    if row.get("isVisibleInTranscriptOnly") is True and row.get("isCompactSummary") is not True:
+        return False
+    return row["message"].get("model") != _SYNTHETIC and row.get("isApiErrorMessage") is not True
+
+
+def call_ids(row: Row) -> list[str]:
+    """Ids of the calls that a model line makes."""
+    if row.get("type") != TURN:
+        return []
+    return [text_field(b, "id") for b in _blocks(row) if field(b, "type") == "tool_use"]
+
+
+def result_ids(row: Row) -> list[str]:
+    """Ids of the calls whose results a user line holds."""
+    if row.get("type") != PROMPT:
+        return []
+    return [text_field(b, "tool_use_id") for b in _blocks(row) if _is_result(b)]
+
+
+def turn_key(row: Row, position: int) -> tuple[Any, ...]:
+    """What the lines of one API response have in common; the line itself where it has no id."""
+    message_id = text_field(row.get("message"), "id")
+    return (message_id, text_field(row, "requestId")) if message_id else (position,)
+
+
+def _blocks(row: Row) -> list[Any]:
+    content = field(row.get("message"), "content")
+    return content if isinstance(content, list) else []
+
+
+def _is_result(block: Any) -> bool:
+    return field(block, "type") == "tool_result"
+
+
+def answers_only(row: Row) -> bool:
+    """Whether a user line holds results and nothing else."""
+    blocks = _blocks(row)
+    return bool(blocks) and all(map(_is_result, blocks))
+
+
+def is_boundary(row: Row) -> bool:
+    return row.get("type") == "system" and row.get("subtype") == "compact_boundary"
+
+
+def strings(native: Any) -> list[str]:
+    return [item for item in listed(native) if isinstance(item, str)]
+
+
+@dataclasses.dataclass(slots=True)
+class Thread:
+    """The linked lines of one thread in file order. A *position* is an index into these lists.
+
+    rows: the parsed lines.
+    at: index of each line in the file.
+    up: position of the line before it in the conversation; -1 at a root. Always smaller.
+    owner: for a line with results, position of the nearest line above that makes one of their
+        calls; -1 when none does.
+    linked: whether the line has a `uuid` of its own.
+    place: position of a line by its `uuid`.
+    broken: positions of lines whose parent is not above them in the file.
+    copies: number of lines left out because an earlier one has the same `uuid`.
+    """
+
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    at: list[int] = dataclasses.field(default_factory=list)
+    up: list[int] = dataclasses.field(default_factory=list)
+    owner: list[int] = dataclasses.field(default_factory=list)
+    linked: list[bool] = dataclasses.field(default_factory=list)
+    place: dict[str, int] = dataclasses.field(default_factory=dict)
+    broken: list[int] = dataclasses.field(default_factory=list)
+    copies: int = 0
+
+    def add(self, row: Row, at: int, up: int, owner: int) -> int:
+        """Append a line; returns its position."""
+        position = len(self.rows)
+        uuid = text_field(row, "uuid")
+        if uuid:
+            self.place[uuid] = position
+        self.rows.append(row)
+        self.at.append(at)
+        self.up.append(up)
+        self.owner.append(owner)
+        self.linked.append(bool(uuid))
+        return position
+
+
+def split_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
+    """Line indexes by thread: the main one under "", others by agent id or first `uuid`. O(n)."""
+    threads: dict[str, list[int]] = {"": []}
+    thread_of: dict[str, str] = {}
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict):
+            continue
+        uuid = text_field(row, "uuid")
+        if not uuid and row.get("type") not in _LINKED:
+            continue
+        name = _thread_name(row, uuid or "sidechain", thread_of)
+        threads.setdefault(name, []).append(index)
+        if uuid:
+            thread_of.setdefault(uuid, name)
+    return threads
+
+
+def _thread_name(row: Row, own: str, thread_of: Mapping[str, str]) -> str:
+    if row.get("isSidechain") is not True:
+        return ""
+    return text_field(row, "agentId") or thread_of.get(text_field(row, "parentUuid")) or own
+
+
+def link(rows: Sequence[Any], indexes: Sequence[int]) -> Thread:
+    """The thread of these lines, with its links resolved. O(lines)."""
+    has_links = any(isinstance(rows[index].get("parentUuid"), str) for index in indexes)
+    thread, calls = Thread(), dict[str, int]()
+    for index in indexes:
+        row = rows[index]
+        if text_field(row, "uuid") in thread.place:
+            thread.copies += 1
+            continue
+        owner = max((calls.get(call, -1) for call in result_ids(row)), default=-1)
+        up = _above(thread, row) if has_links else len(thread.rows) - 1
+        position = thread.add(row, index, up, owner)
+        calls.update(dict.fromkeys(call_ids(row), position))
+    return thread
+
+
+def _above(thread: Thread, row: Row) -> int:
+    """Position of a line's parent: the line before it where it names none that is above it."""
+    parent = row.get("parentUuid")
+    if parent is None and "parentUuid" in row and text_field(row, "uuid"):
+        return -1
+    if isinstance(parent, str) and parent:
+        if parent in thread.place:
+            return thread.place[parent]
+        thread.broken.append(len(thread.rows))
+    return len(thread.rows) - 1

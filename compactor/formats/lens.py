@@ -1,0 +1,54 @@
+"""What a format must offer: a lens between native data and entries.
+
+A lens reads entries out of native data, each with an address into it, and says which edits put
+another text in the place of a result's body or of a string inside a call's arguments. It never
+decides anything. Adding a format is one file here plus one row in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from compactor.core.model import Entry, Path, Reading
+from compactor.formats.native import Edit
+
+
+class Lens(Protocol):
+    """One format. Stateless; every method is pure.
+
+    name: the word after `-f`.
+    """
+
+    name: str
+
+    def recognises(self, root: Any) -> bool:
+        """Whether the parsed native data is of this format. Looks at shape, never at length."""
+        ...
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:
+        """Entries, overhead and findings of native data.
+
+        Args:
+            root: parsed JSON, or the list of rows of a JSON Lines document.
+            known: an earlier reading by this lens; what it shares with `root` by object identity is
+                not read again, and its lists grow in place.
+
+        Raises:
+            InputError: `input.shape` with the `$.path` of the fault.
+        """
+        ...
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        """Edits that make `text` the body of a tool entry in its native shape, media gone."""
+        ...
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        """Edits that replace the string at `path` inside the arguments of `entry.calls[call]`."""
+        ...
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        """The native messages or rows, oldest first."""
+        ...
