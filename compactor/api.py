@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from compactor import counters, models
+from compactor.core import policy as core_policy
 from compactor.core import render as core_render
-from compactor.core.compact import Decision, Settings
+from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
 from compactor.core.count import Counter, Measure
 from compactor.core.errors import Finding, InputError
 from compactor.core.fold import Fold
 from compactor.core.journal import Header, Journal
 from compactor.core.model import Entry, Reading
-from compactor.core import policy as core_policy
 from compactor.core.policy import ModelFacts, resolve
 from compactor.core.report import Fate, Report, fates, make_report
+from compactor.core.resume import Settings
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
 from compactor.formats.lens import Lens
@@ -229,7 +230,7 @@ def compact(
     chosen = _choose(transcript.reading, policy or Policy(), header, counter)
     settings = Settings(
         loop=loop(),
-        measure=workings.fold.measure if _same_measure(workings, chosen) else chosen.measure,
+        measure=chosen.measure,
         rules=resolve(_with_pins(chosen.policy, pins), chosen.facts, loop().compaction),
         overhead=_overhead(transcript.reading, chosen),
         recallable=chosen.policy.recallable if recallable is None else recallable,
@@ -280,7 +281,7 @@ def _read(request: Any, format_name: str | None, workings: _Workings | None) -> 
 def _choose(
     reading: Reading, policy: core_policy.Policy, header: Header | None, counter: Counter | None
 ) -> _Chosen:
-    """Model facts and counter. What a journal's header pins stays, whatever the request says now."""
+    """Model facts and counter. What a journal's header pins stays, whatever the request says."""
     findings = []
     model = policy.model or (header.model if header else "") or reading.model
     if header and header.model and reading.model and reading.model != header.model:
@@ -319,14 +320,6 @@ def _measure(
     if scale is None:
         scale = pinned[1] if pinned and pinned[0] == found.name else 1000
     return Measure(found, scale, loop().tokens)
-
-
-def _same_measure(workings: _Workings | None, chosen: _Chosen) -> bool:
-    if workings is None:
-        return False
-    known, new = workings.fold.measure, chosen.measure
-    same = known.counter.fingerprint == new.counter.fingerprint
-    return same and known.scale == new.scale
 
 
 def _with_pins(policy: core_policy.Policy, pins: Iterable[int]) -> core_policy.Policy:

@@ -247,7 +247,7 @@ def run(
         passes: passes recorded by earlier calls, as returned here.
     """
     p, merged = settings(policy), merge(entries)
-    case = {"p": p, "overhead": overhead, "rows": facts(merged, p, failed, recallable)}
+    case: Entry = {"p": p, "overhead": overhead, "rows": facts(merged, p, failed, recallable)}
     size, recorded = len(merged), list(passes)
     before = estimate(case, recorded, size)
     # OPEN: at an n whose pass is recorded nothing is decided again, and the word is `passed`

@@ -1,6 +1,6 @@
 """Tokens of parts and entries, as integers, with any counter.
 
-`tokens(part) = (count(part) * scale + 999) // 1000`, `tokens(entry) = per_entry + sum of its parts`.
+`tokens(part) = (count(part) * scale + 999) // 1000`; `tokens(entry) = per_entry + sum of parts`.
 The counter is an argument; this file knows only `chars4`, which needs no vocabulary and is what
 language-neutral cases use. Specification: DESIGN section 3, Tokens.
 """

@@ -43,7 +43,7 @@ class PolicyError(CompactorError):
 
 
 class JournalError(CompactorError):
-    """The journal is damaged, locked, or belongs to another conversation: `journal.*`, `store.*`."""
+    """The journal is damaged, locked or of another conversation: `journal.*`, `store.*`."""
 
 
 class InternalError(CompactorError):

@@ -211,7 +211,7 @@ class Fold:
         return entry.error or entry.call_id in self.failed
 
     def is_evidence(self, entry: Entry) -> bool:
-        return self.is_error(entry) or named(entry.name, self.rules.evidence_tools)
+        return self.is_error(entry) or named(self._tool(entry), self.rules.evidence_tools)
 
     def answered(self, n: int) -> int:
         """Index just after the last assistant entry below n; 0 when there is none. O(log n)."""
@@ -236,9 +236,13 @@ class Fold:
             return "required"
         if seq in self._pins:
             return "pinned"
-        if named(entry.name, self.rules.protected_tools):
+        if named(self._tool(entry), self.rules.protected_tools):
             return "protected"
         return ""
+
+    def _tool(self, entry: Entry) -> str:
+        """The name that lists of tools mean: `unknown` where no call is known."""
+        return entry.name if entry.call is not None else self.loop.marker.name_unknown
 
     def _set_rules(self, rules: Rules) -> None:
         self.rules = rules
@@ -254,7 +258,7 @@ class Fold:
         ref = self._writer.reference(entry, seq, self._recalls)
         marker = self._writer.write(entry, self.is_error(entry), ref)
         tokens = self.tokens[seq]
-        gain = tokens - self.measure.rewritten(marker.recallable)
+        gain = tokens - self.measure.rewritten(marker.longer)
         evidence = self.is_evidence(entry)
         if not evidence and gain < self.rules.min_gain:
             return

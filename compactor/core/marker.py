@@ -25,10 +25,15 @@ _SEQ_DIGITS_MAX = 18
 
 
 class Marker(NamedTuple):
-    """A result's marker in both forms. `recallable` is the longer one."""
+    """A result's marker in both forms."""
 
     plain: str
     recallable: str
+
+    @property
+    def longer(self) -> str:
+        """The form that gains are measured with. Mostly `recallable`, where no cap cost it an id."""
+        return max(self.recallable, self.plain, key=len)
 
     def form(self, recallable: bool) -> str:
         return self.recallable if recallable else self.plain

@@ -13,6 +13,7 @@ import msgspec
 from compactor.core.compact import Decision
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
+from compactor.core.journal import OverflowRecord
 from compactor.core.model import Kind
 from compactor.core.plan import tier
 
@@ -92,7 +93,7 @@ def make_report(decision: Decision, format_name: str, findings: tuple[Finding, .
         tier=fold.tier,
         cutoff=fold.cutoff,
         pressed=fold.tier == "aggressive" and after > rules.threshold,
-        overflow=after > rules.window,
+        overflow=after > rules.window or _nothing_left(decision),
         why=decision.why,
         fixed_tokens=after - fold.elidable_tokens,
         elidable_tokens=fold.elidable_tokens,
@@ -100,6 +101,12 @@ def make_report(decision: Decision, format_name: str, findings: tuple[Finding, .
         findings=findings + decision.findings,
         passes=tuple(record.report() for record in decision.passes),
     )
+
+
+def _nothing_left(decision: Decision) -> bool:
+    """The provider refused the request, and no tier could free anything."""
+    refused = (record for record in decision.added if isinstance(record, OverflowRecord))
+    return any(record.freed == 0 for record in refused)
 
 
 class Fate(NamedTuple):

@@ -17,19 +17,31 @@ from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
 
 
 class Builder:
-    """Collects entries oldest first. Amortised O(1) an entry.
+    """Collects entries oldest first. Amortised O(1) an entry and a message.
 
-    entries: what was built; shared with the `Reading`, grows in place.
     findings: what was strange, with its place.
     """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
         self.findings: list[Finding] = []
+        self._entries: list[Entry] = []
         self._starts: list[int] = []
-        self._calls: dict[str, list[tuple[int, Call]]] = {}
+        self._calls: dict[str | tuple[str], list[Call]] = {}
         self._finding_items: list[int] = []
         self._item = 0
+        self._more_parts: list[Part] = []
+        self._more_calls: list[Call] = []
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What was built; shared with the `Reading`, grows in place."""
+        self._settle()
+        return self._entries
+
+    @property
+    def size(self) -> int:
+        """How many entries there are. Cheaper than `entries` while a turn grows."""
+        return len(self._entries)
 
     def at_item(self, index: int) -> None:
         """Everything said from now on comes from native item `index`."""
@@ -46,16 +58,13 @@ class Builder:
     def turn(self, parts: Iterable[Part], calls: Iterable[Call], at: Path) -> None:
         """A model message or item; adjacent ones become one entry."""
         calls = tuple(calls)
-        last = self.entries[-1] if self.entries else None
-        if last is not None and last.kind is Kind.ASSISTANT:
-            merged = msgspec.structs.replace(
-                last, parts=last.parts + _counted(parts), calls=last.calls + calls
-            )
-            self.entries[-1] = merged
+        if self._entries and self._entries[-1].kind is Kind.ASSISTANT:
+            self._more_parts += _counted(parts)
+            self._more_calls += calls
         else:
             self._push(Entry(kind=Kind.ASSISTANT, parts=_counted(parts), calls=calls, at=at))
         for call in calls:
-            self._calls.setdefault(call.id, []).append((len(self.entries) - 1, call))
+            self._calls.setdefault(_key(call.id, call.name), []).append(call)
 
     def result(
         self,
@@ -109,9 +118,10 @@ class Builder:
             the first item to read again: `item`, or earlier when the last entry that stays began
             earlier and may still grow. O(what is forgotten).
         """
+        self._settle()
         while self._starts and self._starts[-1] >= item:
             self._pop()
-        if self.entries and self.entries[-1].kind is Kind.ASSISTANT:
+        if self._entries and self._entries[-1].kind is Kind.ASSISTANT:
             item = self._starts[-1]
             while self._starts and self._starts[-1] >= item:
                 self._pop()
@@ -121,24 +131,39 @@ class Builder:
         return item
 
     def _push(self, entry: Entry) -> None:
-        self.entries.append(entry)
+        self._settle()
+        self._entries.append(entry)
         self._starts.append(self._item)
 
+    def _settle(self) -> None:
+        """Put what a turn has grown by into its entry, once, as each time copies the turn."""
+        if not self._more_parts and not self._more_calls:
+            return
+        last = self._entries[-1]
+        self._entries[-1] = msgspec.structs.replace(
+            last,
+            parts=(*last.parts, *self._more_parts),
+            calls=(*last.calls, *self._more_calls),
+        )
+        self._more_parts, self._more_calls = [], []
+
     def _pop(self) -> None:
-        entry = self.entries.pop()
+        entry = self._entries.pop()
         self._starts.pop()
         for call in entry.calls:
-            self._calls[call.id].pop()
+            self._calls[_key(call.id, call.name)].pop()
 
     def _answered(self, call_id: str, name: str) -> Call | None:
         """The nearest earlier call with this id; without an id, a call made of the given name."""
-        known = self._calls.get(call_id) if call_id else None
+        known = self._calls.get(_key(call_id, name)) if call_id or name else None
         if known:
-            return known[-1][1]
-        if not call_id and name:
-            unnamed = reversed(self._calls.get("", ()))
-            return next((call for _, call in unnamed if call.name == name), Call("", name, ""))
-        return None
+            return known[-1]
+        return Call("", name, "") if name and not call_id else None
+
+
+def _key(call_id: str, name: str) -> str | tuple[str]:
+    """What a call is found by: its id; where the format has none, its name."""
+    return call_id or (name,)
 
 
 def _counted(parts: Iterable[Part]) -> tuple[Part, ...]:

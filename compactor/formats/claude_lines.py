@@ -32,7 +32,8 @@ def is_sent(row: Row) -> bool:
         return False
     if row.get("isVisibleInTranscriptOnly") is True and row.get("isCompactSummary") is not True:
         return False
-    return row["message"].get("model") != _SYNTHETIC and row.get("isApiErrorMessage") is not True
+    is_notice = text_field(row["message"], "model") == _SYNTHETIC
+    return not is_notice and row.get("isApiErrorMessage") is not True
 
 
 def call_ids(row: Row) -> list[str]:
@@ -61,7 +62,7 @@ def _blocks(row: Row) -> list[Any]:
 
 
 def _is_result(block: Any) -> bool:
-    return field(block, "type") == "tool_result"
+    return text_field(block, "type") == "tool_result"
 
 
 def answers_only(row: Row) -> bool:
@@ -71,10 +72,12 @@ def answers_only(row: Row) -> bool:
 
 
 def is_boundary(row: Row) -> bool:
+    """Whether a line says that everything above it was compacted."""
     return row.get("type") == "system" and row.get("subtype") == "compact_boundary"
 
 
 def strings(native: Any) -> list[str]:
+    """The texts of a list of texts, or of one."""
     return [item for item in listed(native) if isinstance(item, str)]
 
 
@@ -124,7 +127,7 @@ def split_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
         if not isinstance(row, dict):
             continue
         uuid = text_field(row, "uuid")
-        if not uuid and row.get("type") not in _LINKED:
+        if not uuid and text_field(row, "type") not in _LINKED:
             continue
         name = _thread_name(row, uuid or "sidechain", thread_of)
         threads.setdefault(name, []).append(index)

@@ -104,12 +104,22 @@ def steps(thread: Thread, positions: Sequence[int]) -> Iterator[Step]:
 
 
 def _leaf(thread: Thread) -> int:
-    """The newest message. A result never decides: a late one would revive the branch it is on."""
-    spoken = [p for p, row in enumerate(thread.rows) if speaks(row)]
-    for p in reversed(spoken):
-        if thread.owner[p] < 0 or not answers_only(thread.rows[p]):
-            return p
-    return -1
+    """The newest line that decides which branch is live; -1 when nothing was said.
+
+    Progress lines and attachments hang anywhere. A result does not decide either: one that comes
+    late would revive the branch it is on. A system line does (commands, notices), below a message.
+    """
+    leaf, says = -1, bytearray(len(thread.rows))
+    for p, row in enumerate(thread.rows):
+        above = thread.up[p]
+        says[p] = speaks(row) or (above >= 0 and says[above])
+        if speaks(row):
+            decides = thread.owner[p] < 0 or not answers_only(row)
+        else:
+            decides = row.get("type") == "system" and bool(says[p]) and not is_boundary(row)
+        if decides:
+            leaf = p
+    return leaf
 
 
 def _preserved(row: Row) -> tuple[list[str], list[str]]:

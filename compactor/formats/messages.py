@@ -230,9 +230,9 @@ def _unanswered(call: Call) -> Finding:
 
 def _read_one(dialect: Dialect, builder: Builder, message: Any, at: Path) -> None:
     """One message; where it begins a turn, the calls that the turn before left open are said."""
-    before = len(builder.entries)
+    before = builder.size
     dialect.message(builder, message, at)
-    if len(builder.entries) > before and builder.entries[before].kind is Kind.ASSISTANT:
+    if builder.size > before and builder.entries[before].kind is Kind.ASSISTANT:
         for call in open_calls(builder.entries, before):
             finding = _unanswered(call)
             builder.report(finding.code, finding.message, finding.path)

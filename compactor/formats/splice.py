@@ -1,6 +1,6 @@
 """Edits made inside a JSON text: only the edited values are written anew.
 
-Everything else stays as it is: whitespace, key order, duplicate keys, escapes, number spellings. One
+Everything else stays: whitespace, key order, duplicate keys, escapes, number spellings. One linear
 scan over the value, by patterns that jump from bracket to bracket; of several equal keys the last
 is the value, as in `edits`. New values are compact JSON. Specification: DESIGN section 2.
 """

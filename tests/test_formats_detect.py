@@ -1,0 +1,104 @@
+"""Which format an input is in, and how an unknown name or shape is refused."""
+
+import pytest
+
+from compactor.core.errors import InputError
+from compactor.formats import FORMATS, detect, lens
+
+USER = {"role": "user", "content": "hi"}
+REPLY = {"role": "assistant", "content": "hello"}
+SYSTEM = {"role": "system", "content": "be brief"}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "x"}
+TEXT = {"type": "text", "text": "hi"}
+
+
+def of(kind):
+    return {"role": "user", "content": [TEXT, {"type": kind}]}
+
+
+CASES = {
+    "results in a user message": ([{"role": "user", "content": [RESULT]}], "anthropic"),
+    "thinking in a turn": ([USER, {"role": "assistant", "content": [{"type": "thinking"}]}], "anthropic"),
+    "a picture in a source": ([of("image")], "anthropic"),
+    "a system prompt beside the messages": ({"messages": [USER], "system": "s"}, "anthropic"),
+    "an Anthropic schema": ({"messages": [USER], "tools": [{"input_schema": {}}]}, "anthropic"),
+    "a system message between tool blocks": (
+        [{"role": "user", "content": [RESULT]}, SYSTEM, REPLY],
+        "anthropic",
+    ),
+    "an Anthropic version": ({"messages": [USER], "anthropic_version": "2023-06-01"}, "anthropic"),
+    "texts alone": ([USER, REPLY], "anthropic"),
+    "texts and a Claude model": ({"messages": [USER], "model": "claude-opus-5"}, "anthropic"),
+    "no messages at all": ([], "anthropic"),
+    "a tool message": ([USER, {"role": "tool", "tool_call_id": "c", "content": "x"}], "openai-chat"),
+    "tool calls": ([USER, {"role": "assistant", "tool_calls": [CALL]}], "openai-chat"),
+    "a legacy call": ([USER, {"role": "assistant", "function_call": {}}], "openai-chat"),
+    "a system message": ([SYSTEM, USER], "openai-chat"),
+    "a developer message": ([{"role": "developer", "content": "x"}, USER], "openai-chat"),
+    "a picture by URL": ([of("image_url")], "openai-chat"),
+    "an OpenAI function": (
+        {"messages": [USER], "tools": [{"type": "function", "function": {"name": "f"}}]},
+        "openai-chat",
+    ),
+    "texts and a GPT model": ({"messages": [USER], "model": "gpt-6-sol"}, "openai-chat"),
+    "texts and a routed GPT model": ({"messages": [USER], "model": "openai/gpt-6"}, "openai-chat"),
+    "thinking blocks behind tool roles": (
+        [
+            {"role": "assistant", "content": [{"type": "thinking"}], "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c", "content": "x"},
+        ],
+        "openai-chat",
+    ),
+    "neutral entries": ([{"kind": "user", "text": "hi"}], "entries"),
+    "neutral entries in an object": ({"entries": [{"kind": "tool", "call": "a"}]}, "entries"),
+    "no neutral entries": ({"entries": []}, "entries"),
+}
+
+
+@pytest.mark.parametrize(("root", "name"), CASES.values(), ids=CASES)
+def test_the_shape_of_an_input_says_its_format(root, name):
+    assert detect(root).name == name
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_found_by_its_name(name):
+    assert lens(name) is FORMATS[name]
+    assert lens(name).name == name
+
+
+@pytest.mark.parametrize(
+    "root",
+    [None, 5, "text", {}, {"messages": 3}, [1, 2], [{"type": "x"}], [{"role": 5}], {"contents": []}],
+)
+def test_an_unknown_shape_is_refused_with_the_names_to_choose_from(root):
+    with pytest.raises(InputError) as caught:
+        detect(root)
+    assert caught.value.code == "input.format_unknown"
+    assert all(name in caught.value.hint for name in FORMATS)
+
+
+@pytest.mark.parametrize(
+    "key", ["previous_response_id", "conversation", "cachedContent", "previous_interaction_id"]
+)
+@pytest.mark.parametrize("rest", [{"input": []}, {"messages": [USER], "model": "gpt-6"}])
+def test_a_history_that_the_provider_keeps_is_refused(key, rest):
+    with pytest.raises(InputError) as caught:
+        root = {**rest, key: "x1"}
+        detect(root).read(root)
+    assert (caught.value.code, caught.value.path) == ("input.provider_history", f"$.{key}")
+
+
+def test_a_null_reference_to_a_history_is_none():
+    root = {"messages": [USER], "previous_response_id": None}
+    assert detect(root).name == "anthropic"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("antropic", "anthropic"), ("openai", "openai-chat"), ("entry", "entries")],
+)
+def test_a_mistyped_format_is_answered_with_the_nearest_one(wrong, near):
+    with pytest.raises(InputError, match=f"did you mean {near}") as caught:
+        lens(wrong)
+    assert caught.value.code == "input.format_unknown"

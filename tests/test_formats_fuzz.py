@@ -1,0 +1,183 @@
+"""Damaged and foreign inputs: a reading or a refusal with its place, and never anything else."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.core.errors import InputError
+from compactor.core.model import Kind, entry_digest
+from compactor.formats import detect, lens
+from compactor.formats.entries import to_neutral
+from compactor.formats.native import apply_edits, read_document
+
+ANTHROPIC = {
+    "model": "claude-x",
+    "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+    "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
+    "messages": [
+        {"role": "user", "content": "go"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "", "signature": "sig"},
+                {"type": "text", "text": "look"},
+                {"type": "tool_use", "id": "a", "name": "f", "input": {"q": [1, "x"]}},
+                {"type": "tool_use", "id": "b", "name": "f", "input": {}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "alpha", "is_error": True},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "b",
+                    "content": [
+                        {"type": "text", "text": "beta", "cache_control": {"type": "ephemeral"}},
+                        {"type": "image", "source": {"type": "base64", "data": "R0lGODlhgAJoAQAA"}},
+                        {"type": "document", "source": {"type": "text", "data": "doc"}},
+                        {"type": "tool_reference", "tool_name": "g"},
+                    ],
+                },
+                {"type": "text", "text": "on"},
+            ],
+        },
+        {"role": "system", "content": "mind"},
+    ],
+}
+CHAT = {
+    "model": "gpt-x",
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+    "messages": [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]},
+        {
+            "role": "assistant",
+            "content": None,
+            "reasoning_content": "hm",
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+                {"id": "b", "type": "custom", "custom": {"name": "g", "input": "raw"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "alpha"},
+        {"role": "tool", "tool_call_id": "b", "content": [{"type": "text", "text": "beta"}]},
+        {"role": "assistant", "function_call": {"name": "h", "arguments": "{"}},
+        {"role": "function", "name": "h", "content": "gamma"},
+    ],
+}
+ENTRIES = {
+    "entries": [
+        {"kind": "system", "text": "s"},
+        {"kind": "user", "text": "go"},
+        {
+            "kind": "assistant",
+            "text": "look",
+            "calls": [{"id": "a", "name": "f", "arguments": "{}"}],
+        },
+        {"kind": "tool", "call": "a", "text": "alpha", "error": False, "images": 1},
+    ]
+}
+VALID = {"anthropic": ANTHROPIC, "openai-chat": CHAT, "entries": ENTRIES}
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+words = st.sampled_from(
+    ["user", "assistant", "tool", "system", "function", "text", "tool_use", "tool_result", "image"]
+)
+values = st.recursive(
+    scalars | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | words, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def addresses(value, path=()):
+    """Every address in a JSON value, the root's first."""
+    yield path
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from addresses(inner, (*path, key))
+
+
+@st.composite
+def damaged(draw, root):
+    """A valid request with up to three places replaced, deleted or copied elsewhere."""
+    root = copy.deepcopy(root)
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(list(addresses(root))))
+        if not path:
+            continue
+        holder = root
+        for step in path[:-1]:
+            holder = holder[step]
+        if draw(st.integers(0, 3)) == 0:
+            del holder[path[-1]]
+        else:
+            holder[path[-1]] = draw(values)
+    return root
+
+
+def shown(entries):
+    """What each entry says, its error flag and digest included."""
+    return [
+        (neutral, entry_digest(entry), entry.error)
+        for neutral, entry in zip(to_neutral(entries), entries, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", VALID)
+@given(data=st.data())
+def test_a_damaged_request_is_read_or_refused_with_its_place(name, data):
+    root = data.draw(damaged(VALID[name]))
+    before = copy.deepcopy(root)
+    try:
+        reading = lens(name).read(root)
+    except InputError as error:
+        assert error.code in ("input.shape", "input.provider_history")
+        assert error.path.startswith("$")
+        return
+    assert root == before
+    for finding in reading.findings:
+        assert finding.path.startswith("$")
+    for index, entry in enumerate(reading.entries):
+        assert_rewritable(name, root, reading.entries, index, entry)
+
+
+def assert_rewritable(name, root, entries, index, entry):
+    """A candidate's rewritten body is all that changes, in objects and in text alike."""
+    if entry.kind is not Kind.TOOL or entry.empty or entry.required:
+        return
+    edits = lens(name).rewrite_body(root, entry, "MARKER")
+    assert edits
+    changed = apply_edits(root, edits)
+    again = lens(name).read(changed).entries
+    assert again[index].body == "MARKER"
+    assert again[index].parts == ()
+    assert shown(again[:index]) == shown(entries[:index])
+    assert shown(again[index + 1 :]) == shown(entries[index + 1 :])
+    document = read_document(json.dumps(root).encode(), "t")
+    assert json.loads(document.edited(edits)) == changed
+
+
+@pytest.mark.parametrize("name", VALID)
+@given(root=values | st.lists(values, max_size=4) | st.dictionaries(st.text(), values, max_size=4))
+def test_any_json_is_read_or_refused_with_its_place(name, root):
+    try:
+        lens(name).read(root)
+    except InputError as error:
+        assert error.path.startswith("$")
+
+
+@given(
+    st.sampled_from(list(VALID.values())).flatmap(damaged)
+    | values
+    | st.fixed_dictionaries({"messages": st.lists(values, max_size=3)})
+)
+def test_detection_names_a_format_or_refuses(root):
+    try:
+        detect(root)
+    except InputError as error:
+        assert error.code in ("input.format_unknown", "input.provider_history")
