@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import counters, models
+from compactor import counters, models, reasoning
 from compactor.core import policy as core_policy
 from compactor.core import render as core_render
 from compactor.core.compact import Decision
@@ -24,11 +24,12 @@ from compactor.core.fold import Fold
 from compactor.core.journal import Header, Journal
 from compactor.core.model import Entry, Reading
 from compactor.core.policy import ModelFacts, resolve
+from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Settings
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
-from compactor.formats.lens import Lens
+from compactor.formats.lens import Lens, SignedReasoning
 from compactor.formats.native import Document, Edit, apply_edits, compact_json, read_document
 from compactor.loop import loop
 
@@ -258,8 +259,8 @@ def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:
         JournalError: `journal.foreign` when it was made for another conversation.
     """
     transcript = _read(request, format, None)
-    shown = core_render.render(transcript.entries, journal)
-    return _show(request, transcript, shown)
+    view = core_render.render(transcript.entries, journal)
+    return _show(request, _edits(transcript, view))
 
 
 class _Chosen(NamedTuple):
@@ -341,26 +342,39 @@ def _outcome(
     explain: bool,
 ) -> Outcome:
     fold = decision.fold
+    bound = reasoning.bind(transcript, fold)
+    edits = _edits(transcript, View(fold.elided, tuple(sorted(fold.unreasoned)))) + bound.edits
     workings = _Workings(transcript.lens, transcript.reading, fold)
+    said = transcript.findings + findings + bound.findings
     return Outcome(
-        request=_show(request, transcript, fold.elided),
+        request=_show(request, edits),
         journal=Journal(decision.journal.records, workings=workings),
-        report=make_report(decision, transcript.format, transcript.findings + findings),
+        report=make_report(decision, transcript.format, said),
+        headers=bound.headers,
         fates=tuple(fates(fold)) if explain else (),
     )
 
 
-def _show(request: Any, transcript: Transcript, shown: dict[int, str]) -> Any:
-    """The caller's own shape with the shown bodies in place. O(shown).
+def _edits(transcript: Transcript, view: View) -> list[Edit]:
+    """The edits that show a view. O(what it changes).
 
     Made anew for every call from the request as it is now: a harness may have moved a cache
     breakpoint in place since the last one.
     """
-    edits: list[Edit] = []
-    for seq, text in shown.items():
+    lens, root, edits = transcript.lens, transcript.root, []
+    for seq, text in view.bodies.items():
         entry = transcript.entries[seq]
         if entry.body != text or entry.parts:
-            edits += transcript.lens.rewrite_body(transcript.root, entry, text)
+            edits += lens.rewrite_body(root, entry, text)
+    for seq in view.unreasoned:
+        if isinstance(lens, SignedReasoning):
+            removed = loop().reasoning.removed
+            edits += lens.remove_reasoning(root, transcript.entries[seq], removed)
+    return edits
+
+
+def _show(request: Any, edits: list[Edit]) -> Any:
+    """The caller's own shape with the edits made."""
     if isinstance(request, Transcript):
         return request.with_edits(edits)
     return apply_edits(request, edits)

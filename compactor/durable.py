@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
 import stat
 import time
 from io import FileIO
@@ -71,7 +70,11 @@ def write_at(file: FileIO, start: int, data: bytes) -> None:
 
 
 def copy_aside(file: FileIO, path: Path) -> Path:
-    """A durable copy of an open file, with its mode, under the first free name `FILE.old-N`."""
+    """A durable copy of an open file, with its mode, under the first free name `FILE.old-N`.
+
+    Raises:
+        OSError: there is no copy then.
+    """
     mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
     number = 1
     while True:
@@ -81,10 +84,13 @@ def copy_aside(file: FileIO, path: Path) -> Path:
             break
         except FileExistsError:
             number += 1
-    with copy:
-        file.seek(0)
-        shutil.copyfileobj(file, copy)
-        os.fsync(copy.fileno())
+    try:
+        with copy:
+            file.seek(0)
+            _write_all(copy, file.readall())
+    except BaseException:
+        aside.unlink()
+        raise
     sync_folder(path.parent)
     return aside
 

@@ -1,8 +1,8 @@
 """The JSON-lines protocol: a request a line on stdin, an answer a line on stdout.
 
-In: `{"id", "op", "given"}`. Out: `{"id", "result"}` or `{"id", "error": code, "path"}`. Each line in
-gets one line out, in order and at once; nothing is kept between lines, and no line ends the loop.
-Numbers keep their spelling on the way through. Specification: DESIGN section 11, CONFORMANCE.
+In: `{"id", "op", "given"}`. Out: `{"id", "result"}` or `{"id", "error": code, "path"}`. Each line
+in gets one line out, in order and at once; nothing is kept between lines, and no line ends the
+loop. Numbers keep their spelling on the way through. Specification: DESIGN section 11, CONFORMANCE.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import tiktoken
-import tiktoken_ext.openai_public as published_facts
+import tiktoken_ext.openai_public as published_facts  # type: ignore[import-untyped]
 
 from compactor import counters
 from compactor.core.errors import InternalError, PolicyError
@@ -28,12 +28,12 @@ VOCABULARIES = pytest.mark.parametrize("vocabulary", [O200K, CL100K], ids=lambda
 
 # What pre-tokens are made of, and what has confused tokenizers: contractions, marks, exotic blanks,
 # letters and digits outside ASCII, special tokens as text.
-POOL = (
-    ["\n", "\n", "\r\n", "\r", " ", "  ", "\t", "a", "Ab", "AB", "'s", "'", "'S", "'ll", "I'm"]
-    + ["/", "//", ".", "...", "1", "12", "1234", "_", "-", "é", "\u0301", "中", "、", "。中", "（"]
-    + ["\u00a0", "\u2028", "\x85", "\x1c", "\u3000", "ʰ", "<|endoftext|>", "\0", "ǅ", "½", "٣"]
-    + ["ſ", "'ſ", "😀", "カ", "한", "\ufeff", "々", "ー"]
-)
+POOL = [
+    *("\n", "\n", "\r\n", "\r", " ", "  ", "\t", "a", "Ab", "AB", "'s", "'", "'S", "'ll", "I'm"),
+    *("/", "//", ".", "...", "1", "12", "1234", "_", "-", "é", "\u0301", "中", "、", "。中", "（"),
+    *("\u00a0", "\u2028", "\x85", "\x1c", "\u3000", "ʰ", "<|endoftext|>", "\0", "ǅ", "½", "٣"),
+    *("ſ", "'ſ", "😀", "カ", "한", "\ufeff", "々", "ー"),
+]
 
 
 def plain(vocabulary: Vocabulary) -> tiktoken.Encoding:
@@ -78,7 +78,7 @@ def test_the_function_in_the_readme_makes_the_compact_file(vocabulary: Vocabular
     path = shipped(f"{vocabulary.name}.vocab")
     (code,) = re.findall(r"```python\n(.*?)```", path.with_name("README.md").read_text(), re.DOTALL)
     names: dict[str, Callable[[bytes], bytes]] = {}
-    exec(code, names)  # type: ignore[arg-type]
+    exec(code, names)
     made = names["compact"](published(vocabulary.name))
     assert zlib.decompress(made) == zlib.decompress(path.read_bytes())
 
@@ -220,7 +220,7 @@ def test_cutting_at_every_boundary_gives_the_same_tokens(
 @VOCABULARIES
 @pytest.mark.parametrize(
     "wrong",
-    [r"(?<=\n)", r"(?<= )", r"(?<=[a-z])(?=')", r"(?<=[0-9])(?=[0-9])", r"(?<=\.)(?=[a-z])"],
+    [r"(?<=\n)", r"(?<= )", r"(?<=')(?=s)", r"(?<=[0-9])(?=[0-9])", r"(?<=\.)(?=[a-z])"],
 )
 def test_a_wrong_boundary_would_be_noticed(
     wrong: str, vocabulary: Vocabulary, engines: dict[str, tiktoken.Encoding]
@@ -243,7 +243,7 @@ def test_a_long_mixed_text_counts_as_plain_tiktoken_counts_it(
 ) -> None:
     text = "".join(strings(3, 25_000))
     assert len(list(segments(text))) > 5
-    counted = Tiktoken(vocabulary, Memo()).count(text)
+    counted = counters.get(vocabulary.name).count(text)
     assert counted == len(engines[vocabulary.name].encode_ordinary(text))
 
 
@@ -258,11 +258,9 @@ def test_segments_are_the_text_in_bounded_pieces(unit: str, length: int) -> None
 
 
 UNBROKEN = {
-    "a": "a",
     "blanks": " ",
-    "equals": "=",
     "newlines": "\n",
-    "lines of a blank": "\n ",
+    "newlines and blanks": "\n ",
     "digits": "7",
     "cjk": "中",
     "emoji": "😀",
@@ -274,37 +272,37 @@ UNBROKEN = {
 
 @VOCABULARIES
 @pytest.mark.parametrize("kind", UNBROKEN)
-def test_an_unbroken_text_is_at_most_three_tokens_a_cut_off(
+def test_an_unbroken_text_is_at_most_one_token_a_cut_off(
     kind: str, vocabulary: Vocabulary, engines: dict[str, tiktoken.Encoding]
 ) -> None:
     unit = UNBROKEN[kind]
-    text = (unit * (600_001 // len(unit) + 1))[:600_001]
-    cuts = len(list(segments(text))) - 1
+    text = (unit * (WHOLE // len(unit) + 2))[: WHOLE + 1]
     exact = len(engines[vocabulary.name].encode_ordinary(text))
-    assert abs(Tiktoken(vocabulary, Memo()).count(text) - exact) <= 3 * cuts
-    assert cuts == 3
+    assert abs(counters.get(vocabulary.name).count(text) - exact) <= 2
+    assert len(list(segments(text))) == 3
 
 
 # ---------------------------------------------------------------------------------- hostile texts
 
-# 1.2 million blanks in a row raise a panic in plain tiktoken. Counts: a token of o200k_base holds
-# 128 spaces, 16 tabs, 8 NBSP; the last blank before a word belongs to the word.
-M = 1_200_000
+# A million blanks in a row raise a panic in plain tiktoken. The exact counts were taken piece by
+# piece: a run of blanks is one piece, without its last blank when a word follows.
+M = 1_000_000
 PANICS = {
-    "spaces": (" " * M, 9_375),
-    "spaces before a word": (" " * M + "x", 9_376),
-    "spaces before a newline": (" " * M + "\n", 9_376),
-    "tabs": ("\t" * M + "z", 75_001),
-    "no-break spaces": ("\xa0" * M, 150_000),
-    "spaces after a word": ("x." + " " * M + "y", 9_378),
-    "newlines, then spaces": ("\n" * M + " " * M + "q", 84_376),
+    "spaces": (" " * M, 7_813),
+    "spaces before a word": (" " * M + "x", 7_814),
+    "spaces before a newline": (" " * M + "\n", 7_814),
+    "spaces after a word": ("x." + " " * M + "y", 7_816),
+    "newlines, then spaces": ("\n" * M + " " * M + "q", 70_314),
+    "tabs": ("\t" * M + "z", 62_501),
+    "no-break spaces": ("\xa0" * M, 125_000),
+    "lines, then wide spaces": ("word word\n" * 40_000 + "\u3000" * M + "中", 182_503),
 }
 
 
 @pytest.mark.parametrize("kind", PANICS)
-def test_a_million_blanks_are_counted(kind: str) -> None:
-    text, tokens = PANICS[kind]
-    assert Tiktoken(O200K, Memo()).count(text) == tokens
+def test_a_million_blanks_are_counted_to_within_one_token(kind: str) -> None:
+    text, exact = PANICS[kind]
+    assert abs(counters.get("o200k_base").count(text) - exact) <= 1
 
 
 @VOCABULARIES
@@ -351,7 +349,7 @@ def test_counters_do_not_see_each_others_counts() -> None:
     memo = Memo()
     text = "naïve 中文 text"
     both = [Tiktoken(O200K, memo).count(text), Tiktoken(CL100K, memo).count(text)]
-    assert (both, len(memo)) == ([6, 7], 2)
+    assert (both, len(memo)) == ([5, 6], 2)
 
 
 def test_the_memo_forgets_the_least_recently_used_first_and_stays_in_its_bytes() -> None:
@@ -394,23 +392,29 @@ def test_threads_count_as_one_thread_does() -> None:
 # ------------------------------------------------------------------------------ the engine's tables
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "expected"),
-    [
-        (O200K, "9780f6576e428059bcfe9e17b0e67ea074305bd9d6efb6371199f68dd5db369c"),
-        (CL100K, "85eb1217a59bb158a1063f0d49bd8219dbf8f73537ce1e9797d09edf1a102c08"),
-    ],
-    ids=["o200k_base", "cl100k_base"],
-)
 def test_no_code_point_is_counted_otherwise_than_when_the_engine_was_tagged(
-    vocabulary: Vocabulary, expected: str, engines: dict[str, tiktoken.Encoding]
+    engines: dict[str, tiktoken.Encoding],
 ) -> None:
-    """Tiktoken 0.13 and 0.14 pass. One that fails needs another `ENGINE` tag."""
-    encode, digest = engines[vocabulary.name].encode_ordinary, hashlib.sha256()
+    """Tiktoken 0.13 and 0.14 pass. One that fails needs another `ENGINE` tag.
+
+    The pattern of o200k_base tells more classes of characters apart than that of cl100k_base.
+    """
+    encode, digest = engines["o200k_base"].encode_ordinary, hashlib.sha256()
     for block in code_point_blocks():
         text = "".join(f"{x}_a {x}'s 1{x}2  {x}\n/" for x in map(chr, block))
         digest.update(b"%d," % len(encode(text)))
-    assert digest.hexdigest() == expected
+    assert digest.hexdigest() == "9780f6576e428059bcfe9e17b0e67ea074305bd9d6efb6371199f68dd5db369c"
+
+
+def test_the_engine_knows_the_letters_of_unicode_16_and_not_of_17(
+    engines: dict[str, tiktoken.Encoding],
+) -> None:
+    encode = engines["o200k_base"].encode_ordinary
+
+    def is_letter(character: str) -> bool:  # only behind a letter is `'s` one token
+        return len(encode(character + "'s")) == len(encode(character)) + 1
+
+    assert [is_letter(x) for x in ("é", "\U000105c0", "\U000323b0")] == [True, True, False]
 
 
 def code_point_blocks() -> Iterator[range]:

@@ -102,33 +102,82 @@ def test_adjacent_assistant_messages_are_one_turn():
 def test_hosted_calls_and_their_results_belong_to_the_turn():
     blocks = [
         {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
-        {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"encrypted_content": "e"}]},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "s",
+            "content": [{"encrypted_content": "e"}],
+        },
         {"type": "mcp_tool_use", "id": "m", "name": "f", "server_name": "g", "input": {}},
         {"type": "mcp_tool_result", "tool_use_id": "m", "content": "long", "is_error": False},
         {"type": "compaction", "content": "summary"},
     ]
     reading = read(turn(*blocks, said("found")))
     assert facts(reading) == [
-        entry(
-            Kind.ASSISTANT, ("messages", 0), parts=(*map(other, blocks), text("found"))
-        )
+        entry(Kind.ASSISTANT, ("messages", 0), parts=(*map(other, blocks), text("found")))
     ]
     assert reading.findings == []
 
 
+THOUGHTS = (
+    {"type": "thinking", "thinking": "I should", "signature": "sig1"},
+    {"type": "thinking", "thinking": "", "signature": "signature"},
+    {"type": "redacted_thinking", "data": "cmVk"},
+)
+UNSIGNED = {"type": "thinking", "thinking": "hm"}
+
+
 def test_reasoning_is_text_where_it_can_be_read_and_sealed_where_not():
-    reading = read(
-        turn(
-            {"type": "thinking", "thinking": "I should", "signature": "sig1"},
-            {"type": "thinking", "thinking": "", "signature": "signature"},
-            {"type": "redacted_thinking", "data": "cmVk"},
-        )
+    at = ("messages", 0, "content")
+    assert read(turn(*THOUGHTS, UNSIGNED)).entries[0].parts == (
+        Part(PartKind.REASONING, "I should", at=(*at, 0)),
+        Part(PartKind.SEALED, size=9, digest=digest_of("signature"), at=(*at, 1)),
+        Part(PartKind.SEALED, size=4, digest=digest_of("cmVk"), at=(*at, 2)),
+        Part(PartKind.REASONING, "hm"),
     )
-    assert reading.entries[0].parts == (
-        Part(PartKind.REASONING, "I should"),
-        Part(PartKind.SEALED, size=9, digest=digest_of("signature")),
-        Part(PartKind.SEALED, size=4, digest=digest_of("cmVk")),
-    )
+
+
+def test_signed_reasoning_is_removed_and_no_message_is_left_empty():
+    root = {
+        "messages": [
+            turn(THOUGHTS[0], said("a"), THOUGHTS[1], THOUGHTS[2], UNSIGNED),
+            turn(*THOUGHTS),
+            turn(THOUGHTS[0], use("a")),
+        ]
+    }
+    (read_turn,) = LENS.read(root).entries
+    changed = apply_edits(root, LENS.remove_reasoning(root, read_turn, "[gone]"))
+    assert changed["messages"] == [turn(said("a"), UNSIGNED), turn(said("[gone]")), turn(use("a"))]
+    source = json.dumps(root).encode()
+    document = read_document(source, "t")
+    edits = LENS.remove_reasoning(document.root, LENS.read(document.root).entries[0], "[gone]")
+    assert json.loads(document.edited(edits)) == changed
+
+
+def test_a_turn_without_signed_reasoning_loses_nothing():
+    root = [turn(UNSIGNED, said("a"))]
+    assert LENS.remove_reasoning(root, LENS.read(root).entries[0], "[gone]") == []
+
+
+BINDING = {"prefix_mismatch_behavior": "drop_block"}
+
+
+@pytest.mark.parametrize(
+    ("thinking", "bound"),
+    [
+        ({"type": "enabled", "budget_tokens": 9}, {"type": "enabled", "budget_tokens": 9}),
+        ({"type": "adaptive", "block_binding": {"x": 1}}, {"type": "adaptive"}),
+        (None, {"type": "adaptive"}),
+    ],
+)
+def test_a_request_can_let_the_provider_drop_unbound_reasoning(thinking, bound):
+    root = {"messages": [], "thinking": thinking}
+    changed = apply_edits(root, LENS.bind_reasoning(root, BINDING))
+    assert changed["thinking"] == {**bound, "block_binding": BINDING}
+
+
+@pytest.mark.parametrize("root", [[], {"messages": [], "thinking": {"type": "disabled"}}])
+def test_where_thinking_is_off_or_there_is_no_body_nothing_can_be_bound(root):
+    assert LENS.bind_reasoning(root, BINDING) is None
 
 
 def test_media_have_a_kind_a_digest_and_patches_where_known():
@@ -231,9 +280,11 @@ SHAPES = {
         '"content":"M","cache_control": {"type":"ephemeral"}',
     ),
     "breakpoints inside": (
-        '"content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},'
-        '{"type":"text","text":"b","cache_control":{"type":"ephemeral","ttl":"1h"}},'
-        '{"type":"text","text":"c","cache_control":null}]',
+        (
+            '"content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},'
+            '{"type":"text","text":"b","cache_control":{"type":"ephemeral","ttl":"1h"}},'
+            '{"type":"text","text":"c","cache_control":null}]'
+        ),
         '"content":[{"type":"text","text":"M","cache_control":{"type":"ephemeral","ttl":"1h"}}]',
     ),
 }
@@ -433,6 +484,17 @@ def test_b08_parallel_results_are_entries_of_their_own_in_one_message():
     )
     assert changed["messages"][0] is root["messages"][0]
     assert changed["messages"][1]["content"][1] is root["messages"][1]["content"][1]
+
+
+@pytest.mark.parametrize("length", [400, 400_000])
+def test_b25_the_length_of_a_picture_does_not_matter(length):
+    data = ("iVBORw0KGgoAAAAN" * length)[:length]
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    read_result, _ = one_result(result("a", [said("window 800x600"), image]))
+    assert (read_result.body, read_result.parts) == (
+        "window 800x600",
+        (Part(PartKind.IMAGE, size=0, digest=digest_of(data)),),
+    )
 
 
 def test_b36_lone_surrogates_are_read_and_written_back_as_they_were():

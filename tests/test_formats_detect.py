@@ -19,7 +19,10 @@ def of(kind):
 
 CASES = {
     "results in a user message": ([{"role": "user", "content": [RESULT]}], "anthropic"),
-    "thinking in a turn": ([USER, {"role": "assistant", "content": [{"type": "thinking"}]}], "anthropic"),
+    "thinking in a turn": (
+        [USER, {"role": "assistant", "content": [{"type": "thinking"}]}],
+        "anthropic",
+    ),
     "a picture in a source": ([of("image")], "anthropic"),
     "a system prompt beside the messages": ({"messages": [USER], "system": "s"}, "anthropic"),
     "an Anthropic schema": ({"messages": [USER], "tools": [{"input_schema": {}}]}, "anthropic"),
@@ -31,11 +34,23 @@ CASES = {
     "texts alone": ([USER, REPLY], "anthropic"),
     "texts and a Claude model": ({"messages": [USER], "model": "claude-opus-5"}, "anthropic"),
     "no messages at all": ([], "anthropic"),
-    "a tool message": ([USER, {"role": "tool", "tool_call_id": "c", "content": "x"}], "openai-chat"),
+    "a tool message": (
+        [USER, {"role": "tool", "tool_call_id": "c", "content": "x"}],
+        "openai-chat",
+    ),
     "tool calls": ([USER, {"role": "assistant", "tool_calls": [CALL]}], "openai-chat"),
     "a legacy call": ([USER, {"role": "assistant", "function_call": {}}], "openai-chat"),
     "a system message": ([SYSTEM, USER], "openai-chat"),
     "a developer message": ([{"role": "developer", "content": "x"}, USER], "openai-chat"),
+    "calls among blocks and a file of a client": (
+        [of("file"), {"role": "assistant", "content": [{"type": "tool_use"}]}],
+        "anthropic",
+    ),
+    "a file": ([of("file")], "openai-chat"),
+    "calls twice, as blocks and beside them": (
+        [{"role": "assistant", "content": [{"type": "tool_use"}], "tool_calls": [CALL]}],
+        "openai-chat",
+    ),
     "a picture by URL": ([of("image_url")], "openai-chat"),
     "an OpenAI function": (
         {"messages": [USER], "tools": [{"type": "function", "function": {"name": "f"}}]},
@@ -49,6 +64,10 @@ CASES = {
             {"role": "tool", "tool_call_id": "c", "content": "x"},
         ],
         "openai-chat",
+    ),
+    "lines of a session": (
+        [{"type": "summary"}, {"type": "user", "uuid": "u", "message": USER}],
+        "claude-code",
     ),
     "neutral entries": ([{"kind": "user", "text": "hi"}], "entries"),
     "neutral entries in an object": ({"entries": [{"kind": "tool", "call": "a"}]}, "entries"),
@@ -69,7 +88,17 @@ def test_every_format_is_found_by_its_name(name):
 
 @pytest.mark.parametrize(
     "root",
-    [None, 5, "text", {}, {"messages": 3}, [1, 2], [{"type": "x"}], [{"role": 5}], {"contents": []}],
+    [
+        None,
+        5,
+        "text",
+        {},
+        {"messages": 3},
+        [1, 2],
+        [{"type": "x"}],
+        [{"role": 5}],
+        {"contents": []},
+    ],
 )
 def test_an_unknown_shape_is_refused_with_the_names_to_choose_from(root):
     with pytest.raises(InputError) as caught:
@@ -83,8 +112,8 @@ def test_an_unknown_shape_is_refused_with_the_names_to_choose_from(root):
 )
 @pytest.mark.parametrize("rest", [{"input": []}, {"messages": [USER], "model": "gpt-6"}])
 def test_a_history_that_the_provider_keeps_is_refused(key, rest):
+    root = {**rest, key: "x1"}
     with pytest.raises(InputError) as caught:
-        root = {**rest, key: "x1"}
         detect(root).read(root)
     assert (caught.value.code, caught.value.path) == ("input.provider_history", f"$.{key}")
 

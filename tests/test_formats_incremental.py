@@ -1,4 +1,4 @@
-"""Going on from an earlier reading: the same entries as a fresh one, for the price of what is new."""
+"""Going on from an earlier reading: the entries of a fresh one, for the price of what is new."""
 
 import copy
 

@@ -101,9 +101,13 @@ def test_repeated_signatures_of_a_broken_image_give_no_size():
     assert image_size("iVBORw0KGgoAAAAN" * 1000) is None
 
 
-@given(st.text() | st.binary().map(b64) | st.sampled_from(HEADERS).flatmap(
-    lambda h: st.binary(max_size=80).map(lambda tail: b64(h(1, 1)[:12] + tail))
-))
+@given(
+    st.text()
+    | st.binary().map(b64)
+    | st.sampled_from(HEADERS).flatmap(
+        lambda h: st.binary(max_size=80).map(lambda tail: b64(h(1, 1)[:12] + tail))
+    )
+)
 def test_no_text_makes_the_header_reader_raise(text):
     size = image_size(text)
     assert size is None or (size.width > 0 and size.height > 0)

@@ -182,11 +182,15 @@ SHAPES = {
         '"content":[{"type":"text","text":"M"}]',
     ),
     "breakpoints inside": (
-        '"content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"},'
-        '"prompt_cache_breakpoint":{"mode":"explicit"}},'
-        '{"type":"text","text":"b","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]',
-        '"content":[{"type":"text","text":"M","cache_control":{"type":"ephemeral"},'
-        '"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]',
+        (
+            '"content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"},'
+            '"prompt_cache_breakpoint":{"mode":"explicit"}},'
+            '{"type":"text","text":"b","prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]'
+        ),
+        (
+            '"content":[{"type":"text","text":"M","cache_control":{"type":"ephemeral"},'
+            '"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}}]'
+        ),
     ),
 }
 
@@ -312,8 +316,8 @@ def test_b18_a_pass_changes_one_body_and_no_other_byte():
     source = (
         '{ "model":"m",\n "messages":[\n'
         '  {"role":"user","content":"caf\\u00e9 and café, path a\\/b"},\n'
-        '  {"content":null,"role":"assistant","tool_calls":[{"type":"function","id":"c1","function":'
-        '{"arguments":"{ \\"z\\": 1,\\"a\\" :[2 , 3], \\"n\\":1.0}","name":"run"}}]},\n'
+        '  {"content":null,"role":"assistant","tool_calls":[{"type":"function","id":"c1",'
+        '"function":{"arguments":"{ \\"z\\": 1,\\"a\\" :[2 , 3], \\"n\\":1.0}","name":"run"}}]},\n'
         '  {"content":"OLD é","tool_call_id":"c1","role":"tool"},\n'
         '  {"role":"assistant","content":"ok \\ud83d\\ude00 😀"}\n ] , "temperature":0.10 }\n'
     )
@@ -326,7 +330,9 @@ def test_b18_a_pass_changes_one_body_and_no_other_byte():
 
 
 def test_b68_a_long_string_in_arguments_is_replaced_inside_the_text_of_json():
-    arguments = '{"path": "docs/x.md", "mode": 420,  "content": "# Title\\n\\"quoted\\"", "tags": [null]}'
+    arguments = (
+        '{"path": "docs/x.md", "mode": 420,  "content": "# Title\\n\\"quoted\\"", "tags": [null]}'
+    )
     root = [turn(use("c1", arguments, "write_file"))]
     edits = LENS.rewrite_argument(root, LENS.read(root).entries[0], 0, ("content",), "[cut]")
     changed = apply_edits(root, edits)

@@ -49,8 +49,8 @@ def load_cases(paths: Iterable[Path]) -> list[Case]:
         InputError: `input.not_json`, `input.shape`: the suite is wrong.
     """
     cases: dict[str, Case] = {}
-    for path in [file for path in paths for file in _files(path)]:
-        for case in _read(path):
+    for file in [file for path in paths for file in _files(path)]:
+        for case in _read(file):
             if case.id in cases:
                 raise _wrong(case.file, f"the id {case.id!r} is taken in {cases[case.id].file}")
             cases[case.id] = case

@@ -51,12 +51,14 @@ class Child:
 
         Raises:
             NoAnswerError: it died or took too long; the next question starts it again.
-            OSError: it cannot be started.
         """
         if self._running is not None and not self._running.said.empty():
             self._end(0)  # it said more than it was asked, or ended: start afresh, in step
         if self._running is None:
-            self._running = _Running(self._argv)
+            try:
+                self._running = _Running(self._argv)
+            except OSError as error:
+                raise NoAnswerError(f"cannot be started: {error.strerror}") from error
         self._running.ask(line)
         try:
             said = self._running.said.get(timeout=self._limit_s)

@@ -11,6 +11,7 @@ import contextlib
 import fnmatch
 import json
 import shlex
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ from compactor.loop import shipped
 
 
 @click.command("conformance")
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, path_type=Path))
+@click.argument(
+    "paths", nargs=-1, metavar="[PATH]...", type=click.Path(exists=True, path_type=Path)
+)
 @click.option("--command", "program", metavar="CMD", help="Ask this program instead of compactor.")
 @click.option("-k", "pattern", metavar="PATTERN", help="Only cases whose id holds or matches this.")
 @click.option(
@@ -56,14 +59,14 @@ def command(
         known = read_track(track) if track else None
         with _implementation(program) as ask:
             verdicts = list(run(cases, ask))
+        if track:
+            write_track(track, known or {}, verdicts)
     except CompactorError as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
-        raise click.UsageError(f"{program} cannot be started: {error.strerror}") from error
+        raise click.UsageError(f"{track}: {error.strerror}") from error
     changes = updated(known, verdicts) if known is not None else None
     click.echo(_as_json(verdicts, changes) if as_json else _as_text(verdicts, changes))
-    if track:
-        write_track(track, known or {}, verdicts)
     context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
@@ -90,8 +93,8 @@ def _implementation(program: str | None) -> Iterator[Ask]:
         argv = shlex.split(program)
     except ValueError as error:
         raise click.UsageError(f"--command: {error}") from error
-    if not argv:
-        raise click.UsageError("--command names no program")
+    if not argv or shutil.which(argv[0]) is None:
+        raise click.UsageError(f"--command: there is no program {' '.join(argv[:1])!r}")
     with Child(argv, TIME_LIMIT_S) as child:
         yield child
 

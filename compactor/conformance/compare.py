@@ -8,6 +8,7 @@ are compared with their defaults filled in. Specification: CONFORMANCE.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
@@ -17,7 +18,7 @@ from compactor.formats.native import compact_json
 OPEN = frozenset({"report", "journal", "findings"})
 """Keys of a result below which an implementation may say more than the case names."""
 _ENTRIES = ("view", "entries")
-_DEFAULTS = {
+_DEFAULTS: Mapping[str, dict[str, Any]] = {
     "tool": {"text": "", "call": "", "error": False, "images": 0},
     "assistant": {"text": "", "calls": []},
     "user": {"text": ""},

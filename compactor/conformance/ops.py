@@ -139,9 +139,7 @@ OPS: Mapping[str, Op] = MappingProxyType(
                 "pins": list,
             },
         ),
-        "render": Op(
-            _render, {"entries": list, "request": object, "format": str, "journal": list}
-        ),
+        "render": Op(_render, {"entries": list, "request": object, "format": str, "journal": list}),
         "read": Op(_read, {"format": str, "text": str}, ("text",)),
         "write": Op(_write, {"format": str, "text": str, "journal": list}, ("text",)),
         "count": Op(_count, {"counter": str, "scale": int, "text": str}, ("counter", "text")),

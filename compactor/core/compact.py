@@ -21,6 +21,7 @@ from compactor.core.journal import (
     OverflowRecord,
     PassRecord,
     PolicyRecord,
+    ReasoningRecord,
     RecallOff,
     active,
 )
@@ -158,6 +159,8 @@ class _Call:
             return "nothing_to_free"
         if again or not _worth_it(fold, plan):
             return "waits:min_freed"
+        if _waits_for_user(fold):
+            return "waits:user_turn"
         self._pass(plan, trigger)
         return "passed"
 
@@ -165,7 +168,7 @@ class _Call:
         """The tier's plan, or the aggressive one where the tier's does not reach the goal."""
         fold = self.fold
         plan = make_plan(fold, tier(fold.rules, fold.tier))
-        if fold.tier == "elide" and fold.estimate - plan.freed > goal:
+        if fold.tier == "elide" and fold.estimate - plan.saved > goal:
             plan = make_plan(fold, tier(fold.rules, "aggressive"))
         return plan
 
@@ -203,7 +206,7 @@ class _Call:
             tier=plan.tier,
             trigger=trigger,
             tokens_before=before,
-            tokens_after=before - plan.freed,
+            tokens_after=before - plan.saved,
             elided=elided,
             protected_count=plan.protected_count,
             floor=plan.floor,
@@ -211,10 +214,13 @@ class _Call:
             reread_tokens=0,
             below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
         )
+        removals = [ReasoningRecord(fold.n, plan.reasoning)] if plan.reasoning else []
         fold.apply(record)
+        for removal in removals:
+            fold.remove_reasoning(removal)
         record = msgspec.structs.replace(record, reread_tokens=sum(fold.tokens[first:]))
         check_pass(fold, record)
-        self.records.append(record)
+        self.records += [record, *removals]
         self.passes.append(record)
         self.saved += before - fold.estimate
 
@@ -224,4 +230,11 @@ def _worth_it(fold: Fold, plan: Plan) -> bool:
     limit = fold.rules.limit
     if plan.freed >= fold.rules.min_freed:
         return True
-    return fold.estimate > limit >= fold.estimate - plan.freed
+    return fold.estimate > limit >= fold.estimate - plan.saved
+
+
+def _waits_for_user(fold: Fold) -> bool:
+    """Under `drop` a pass comes between turns of the user, while there is room to wait."""
+    if fold.rules.reasoning != "drop" or fold.estimate > fold.rules.limit:
+        return False
+    return fold.entries[-1].kind is not Kind.USER

@@ -13,10 +13,11 @@ from collections.abc import Iterable
 import msgspec
 
 from compactor.core.count import Measure
-from compactor.core.journal import PassRecord
+from compactor.core.journal import PassRecord, ReasoningRecord
 from compactor.core.marker import Marker, MarkerWriter
 from compactor.core.model import Entry, Kind, entry_digest
 from compactor.core.policy import Rules, named
+from compactor.core.table import FileRead, TableWriter
 from compactor.core.texts import Loop
 
 
@@ -24,7 +25,8 @@ class Candidate(msgspec.Struct):
     """A result that plans may have to look at: it could go, or it is evidence.
 
     tokens: of the entry as it stands.
-    gain: tokens saved by eliding it, with the longer marker form.
+    gain: tokens saved by eliding it, with the longer marker form and its row of the table.
+    read: its row of the table of files read, None when it is no full read.
     """
 
     seq: int
@@ -32,6 +34,7 @@ class Candidate(msgspec.Struct):
     gain: int
     evidence: bool
     marker: Marker
+    read: FileRead | None
 
 
 class Work(msgspec.Struct):
@@ -86,6 +89,9 @@ class Fold:
         self.evidence: list[int] = []
         self.candidates: dict[int, Candidate] = {}
         self.elidable_tokens = 0
+        self.unreasoned: set[int] = set()
+        self.signed: list[int] = []
+        self.tables = TableWriter(loop)
         self.work = Work()
         self._assistants: list[int] = []
         self._digests: list[str] = []
@@ -108,11 +114,13 @@ class Fold:
         self.work.visited += 1
         self.entries.append(entry)
         self._digests.append("")
-        tokens = self.measure.entry(entry)
+        tokens = self._as_shown(seq)
         self.tokens.append(tokens)
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
             self._assistants.append(seq)
+            if seq not in self.unreasoned and any(part.signed for part in entry.parts):
+                self.signed.append(seq)
         if entry.kind is Kind.TOOL:
             self._results.setdefault(entry.call_id, []).append(seq)
             if self._writer.is_recall(entry):
@@ -129,6 +137,8 @@ class Fold:
             self._recalls.pop(seq, None)
             if entry.kind is Kind.ASSISTANT:
                 self._assistants.pop()
+                if self.signed and self.signed[-1] == seq:
+                    self.signed.pop()
             if entry.kind is Kind.TOOL:
                 self._results[entry.call_id].pop()
                 self._drop(seq)
@@ -162,9 +172,7 @@ class Fold:
         self.entries[seq] = entry
         if seq in self.elided or (old.parts == entry.parts and old.error == entry.error):
             return
-        tokens = self.measure.entry(entry)
-        self.view_tokens += tokens - self.tokens[seq]
-        self.tokens[seq] = tokens
+        self._recount(seq)
         if entry.kind is Kind.TOOL:
             self._drop(seq)
             self._classify(seq)
@@ -184,6 +192,18 @@ class Fold:
         if record.tier == "aggressive":
             self.tier = record.tier
         self.decided = self.recorded = record.n
+
+    def remove_reasoning(self, record: ReasoningRecord) -> None:
+        """Show entries without their signed reasoning, for good. O(removed + signed)."""
+        self.unreasoned.update(record.removed)
+        for seq in record.removed:
+            if seq < self.n:
+                self._recount(seq)
+        self.signed = [seq for seq in self.signed if seq not in self.unreasoned]
+
+    def reasoning_tokens(self, seq: int) -> int:
+        """What the estimate loses when an entry's signed reasoning goes."""
+        return self.tokens[seq] - self._unreasoned_tokens(self.entries[seq])
 
     def change(self, rules: Rules, overhead: int, recallable: bool) -> None:
         """Settings from now on. O(n) when the rules changed, else O(1)."""
@@ -244,6 +264,24 @@ class Fold:
         """The name that lists of tools mean: `unknown` where no call is known."""
         return entry.name if entry.call is not None else self.loop.marker.name_unknown
 
+    def _as_shown(self, seq: int) -> int:
+        """Tokens of an entry that is not elided, as the view has it."""
+        entry = self.entries[seq]
+        if seq in self.unreasoned:
+            return self._unreasoned_tokens(entry)
+        return self.measure.entry(entry)
+
+    def _unreasoned_tokens(self, entry: Entry) -> int:
+        kept = tuple(part for part in entry.parts if not part.signed)
+        if not kept and not entry.calls:
+            return self.measure.rewritten(self.loop.reasoning.removed)
+        return self.measure.entry(msgspec.structs.replace(entry, parts=kept))
+
+    def _recount(self, seq: int) -> None:
+        tokens = self._as_shown(seq)
+        self.view_tokens += tokens - self.tokens[seq]
+        self.tokens[seq] = tokens
+
     def _set_rules(self, rules: Rules) -> None:
         self.rules = rules
         self._pins = frozenset(rules.pins)
@@ -259,10 +297,13 @@ class Fold:
         marker = self._writer.write(entry, self.is_error(entry), ref)
         tokens = self.tokens[seq]
         gain = tokens - self.measure.rewritten(marker.longer)
+        read = self.tables.read(entry, self.is_error(entry), seq)
+        if read is not None:
+            gain -= self.measure.text(read.row)
         evidence = self.is_evidence(entry)
         if not evidence and gain < self.rules.min_gain:
             return
-        self.candidates[seq] = Candidate(seq, tokens, gain, evidence, marker)
+        self.candidates[seq] = Candidate(seq, tokens, gain, evidence, marker, read)
         insort(self.live, seq)
         if evidence:
             insort(self.evidence, seq)

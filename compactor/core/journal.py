@@ -140,8 +140,10 @@ class RewindRecord(Record, frozen=True, tag="rewind"):
 
 
 class ReasoningRecord(Record, frozen=True, tag="reasoning"):
+    """The signed reasoning of these entries is gone for good; made with the pass at n."""
+
     n: int
-    upto: int
+    removed: tuple[int, ...]
 
 
 class StubsRecord(Record, frozen=True, tag="stubs"):
@@ -185,7 +187,7 @@ AnyRecord = (
     | ReasoningRecord | StubsRecord | InsertionRecord | EditRecord | DeclinedRecord
     | ReadoutRecord | SummaryRecord
 )  # fmt: skip
-Standing = PassRecord | OverflowRecord | PolicyRecord | RecallOff
+Standing = PassRecord | OverflowRecord | PolicyRecord | RecallOff | ReasoningRecord
 """Records that a rewind can fell."""
 
 _encoder = msgspec.json.Encoder()
@@ -302,7 +304,7 @@ def active(records: Iterable[AnyRecord]) -> Active:
                 pass
             case RewindRecord():
                 del standing[record.kept :]
-            case PassRecord() | OverflowRecord() | PolicyRecord() | RecallOff():
+            case _ if isinstance(record, Standing):
                 standing.append(record)
                 if isinstance(record, PassRecord) and record.tier == "aggressive":
                     tier = "aggressive"

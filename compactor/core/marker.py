@@ -8,19 +8,16 @@ decided by reading a marker back. Specification: DESIGN section 5, Marker; seed 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from compactor.core.model import Call, Entry, PartKind
+from compactor.core.model import Call, Entry, PartKind, plain_arguments
 from compactor.core.policy import alphabet_of, named
 from compactor.core.texts import ArtifactId, Loop, MarkerTexts
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:/@-]")
 _ID = re.compile(r"#?([0-9a-fA-F]{1,8})")
-_RECALL_ARGUMENTS_MAX = 1000
-"""A recall's arguments are short; longer ones are malformed, and parsing stays bounded."""
 _SEQ_DIGITS_MAX = 18
 
 
@@ -32,7 +29,7 @@ class Marker(NamedTuple):
 
     @property
     def longer(self) -> str:
-        """The form that gains are measured with. Mostly `recallable`, where no cap cost it an id."""
+        """The form that gains are measured with: `recallable`, unless a cap cost it an id."""
         return max(self.recallable, self.plain, key=len)
 
     def form(self, recallable: bool) -> str:
@@ -84,7 +81,7 @@ class MarkerWriter:
 
     def _recalled(self, call: Call, seq: int, earlier: Mapping[int, str]) -> str:
         """What a recall call named, normalised; "" for a query or malformed arguments."""
-        arguments = _recall_arguments(call)
+        arguments = plain_arguments(call)
         target = arguments.get("seq")
         if isinstance(target, int) and not isinstance(target, bool) and target >= 0:
             if len(str(target)) > _SEQ_DIGITS_MAX:
@@ -151,14 +148,3 @@ def _media(entry: Entry, texts: MarkerTexts) -> str:
         if count:
             said.append(texts.media.format(count=count, noun=one if count == 1 else many))
     return "".join(said)
-
-
-def _recall_arguments(call: Call) -> dict[str, object]:
-    """The arguments of a recall call; {} when they are no JSON object."""
-    if len(call.arguments) > _RECALL_ARGUMENTS_MAX:
-        return {}
-    try:
-        arguments = json.loads(call.arguments)
-    except ValueError:
-        return {}
-    return arguments if isinstance(arguments, dict) else {}

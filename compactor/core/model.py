@@ -9,6 +9,7 @@ provider's name. Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -52,12 +53,19 @@ class Part(NamedTuple):
     size: 28-pixel patches of an IMAGE whose dimensions are known, else 0; characters of SEALED
         and OTHER.
     digest: identity of what has no text (sha256 hex of the native block's content).
+    at: address of reasoning that the provider signed, which may be bound to everything before it;
+        () otherwise.
     """
 
     kind: PartKind
     text: str = ""
     size: int = 0
     digest: str = ""
+    at: Path = ()
+
+    @property
+    def signed(self) -> bool:
+        return bool(self.at)
 
 
 class Call(NamedTuple):
@@ -139,6 +147,27 @@ def entry_digest(entry: Entry) -> str:
             put("m", part.digest)
     put("b", entry.body)
     return digest.hexdigest()[:32]
+
+
+_PLAIN_CHARS = 10_000
+_PLAIN_DEPTH = 100
+
+
+def plain_arguments(call: Call) -> dict[str, Any]:
+    """The arguments of a call as an object, for rules that look at one of them.
+
+    Returns:
+        {} when they are no JSON object, or larger or deeper than any call these rules know; the
+        bounds keep hostile arguments from costing time or meeting the interpreter's own limits.
+    """
+    text = call.arguments
+    if len(text) > _PLAIN_CHARS or text.count("[") + text.count("{") > _PLAIN_DEPTH:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ so the same view always gives the same plan. Specification: DESIGN section 5, st
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from compactor.core.fold import Candidate, Fold
@@ -37,7 +38,9 @@ def tier(rules: Rules, name: str) -> Tier:
 class Plan(NamedTuple):
     """What a pass at the fold's n would do.
 
-    freed: estimate before − after; ≤ 0 is nothing freed.
+    freed: what the elisions take off the estimate; ≤ 0 is nothing freed.
+    reasoning: entries whose signed reasoning goes with it (policy `drop`); removed: its tokens,
+        which count in before and after but never in freed.
     protected_count: evidence kept below the cutoff by floor or budget.
     """
 
@@ -48,6 +51,13 @@ class Plan(NamedTuple):
     freed: int
     floor: int | None
     protected_count: int
+    reasoning: tuple[int, ...] = ()
+    removed: int = 0
+
+    @property
+    def saved(self) -> int:
+        """Estimate before − after."""
+        return self.freed + self.removed
 
 
 def make_plan(fold: Fold, limits: Tier) -> Plan:
@@ -67,10 +77,28 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
             kept += 1
         elif candidate.gain >= fold.rules.min_gain:
             elided.append(candidate)
-    texts = tuple(candidate.marker.form(fold.recallable) for candidate in elided)
+    texts = _texts(fold, elided)
     freed = sum(candidate.tokens for candidate in elided)
     freed -= sum(fold.measure.rewritten(text) for text in texts)
-    return Plan(limits.name, cutoff, tuple(elided), texts, freed, floor, kept)
+    reasoning = _reasoning(fold, elided)
+    removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
+    return Plan(limits.name, cutoff, tuple(elided), texts, freed, floor, kept, reasoning, removed)
+
+
+def _reasoning(fold: Fold, elided: list[Candidate]) -> tuple[int, ...]:
+    """Entries whose signed reasoning goes: all after the first change, under `drop`."""
+    if fold.rules.reasoning != "drop" or not elided:
+        return ()
+    return tuple(fold.signed[bisect_left(fold.signed, elided[0].seq) :])
+
+
+def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:
+    """The bodies that the elided results get: their markers, the table under the last one."""
+    texts = [candidate.marker.form(fold.recallable) for candidate in elided]
+    if texts:
+        reads = [candidate.read for candidate in elided if candidate.read is not None]
+        texts[-1] += fold.tables.table(reads, fold.recallable)
+    return tuple(texts)
 
 
 def recent_start(fold: Fold, limits: Tier) -> int:

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 MODES = ("elide", "summarize")
 TRIGGERS = ("threshold",)
-REASONING = ("keep",)
+REASONING = ("provider", "keep", "drop")
 
 SPELLING = {
     "reserve_tokens": "reserveTokens",
@@ -79,7 +79,9 @@ class Policy(
         min_gain: tokens an elision must save.
         min_freed: tokens a pass must free to be worth a cache break; default reserve // 10.
         trigger: when a pass is due; `threshold`.
-        reasoning: what happens to signed reasoning; `keep`: nothing.
+        reasoning: signed reasoning after a change: `provider` lets the API drop what it no longer
+            accepts, `keep` does nothing, `drop` removes it; None takes `provider` for models that
+            bind thinking to its prefix, else `keep`.
         recallable: markers say how to recall the original.
         enabled: False changes nothing and reports.
         mode: `elide`; `summarize` is reserved and does nothing.
@@ -104,7 +106,7 @@ class Policy(
     min_gain: int | None = None
     min_freed: int | None = None
     trigger: str = "threshold"
-    reasoning: str = "keep"
+    reasoning: str | None = None
     recallable: bool = False
     enabled: bool = True
     mode: str = "elide"
@@ -130,9 +132,9 @@ class Policy(
 
     def _check_choices(self) -> None:
         for name, choices in (("mode", MODES), ("trigger", TRIGGERS), ("reasoning", REASONING)):
-            if getattr(self, name) not in choices:
-                one_of = ", ".join(choices)
-                raise _out_of_range(name, f"is {getattr(self, name)!r}; it must be one of {one_of}")
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise _out_of_range(name, f"is {value!r}; it must be one of {', '.join(choices)}")
         for kind in self.artifact_ids or ():
             _check_artifact_id(kind)
 
@@ -156,6 +158,7 @@ class Rules(msgspec.Struct, frozen=True):
     aggressive_keep_recent: int
     aggressive_recent_tokens: int
     aggressive_evidence_budget: int
+    reasoning: str
     enabled: bool
     mode: str
 
@@ -197,6 +200,7 @@ def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
         raise _out_of_range("reserve_tokens", f"({reserve}) is not below the window ({window})")
     keep_recent = max(1, _given(policy.keep_recent, numbers.keep_recent))
     recent = _given(policy.recent_tokens, reserve)
+    binds = facts is not None and facts.binds_thinking
     budget = _given(policy.evidence_budget_tokens, reserve // numbers.evidence_divisor)
     return Rules(
         window=window,
@@ -214,6 +218,7 @@ def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
         aggressive_keep_recent=min(keep_recent, numbers.aggressive_keep_recent),
         aggressive_recent_tokens=recent // numbers.aggressive_divisor,
         aggressive_evidence_budget=budget // numbers.aggressive_divisor,
+        reasoning=_given(policy.reasoning, "provider" if binds else "keep"),
         enabled=policy.enabled,
         mode=policy.mode,
     )

@@ -6,27 +6,40 @@ Decides nothing and needs no policy, counter or clock: a record holds the text i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from compactor.core.errors import JournalError
-from compactor.core.journal import Journal, active
+from compactor.core.journal import Journal, ReasoningRecord, active
 from compactor.core.model import Entry, entry_digest
 
 
-def render(entries: Sequence[Entry], journal: Journal) -> dict[int, str]:
-    """The bodies to show in place of the recorded ones.
+class View(NamedTuple):
+    """What differs from the entries as they were handed in.
+
+    bodies: seq → text of a result's body, media gone.
+    unreasoned: seqs whose signed reasoning is not shown.
+    """
+
+    bodies: dict[int, str]
+    unreasoned: tuple[int, ...] = ()
+
+
+def render(entries: Sequence[Entry], journal: Journal) -> View:
+    """What to show in place of what was recorded.
 
     Args:
         entries: oldest first; more than the journal has seen is fine.
         journal: of this conversation.
 
     Returns:
-        seq → text, ascending. O(elided).
+        a `View`, ascending. O(what it changes).
 
     Raises:
         JournalError: `journal.foreign` where a record speaks of an entry that is not there.
     """
     shown: dict[int, str] = {}
-    for record in active(journal.records).passes:
+    standing = active(journal.records)
+    for record in standing.passes:
         for elision in record.elided:
             entry = entries[elision.seq] if elision.seq < len(entries) else None
             if entry is None or not _is(entry, elision.digest, elision.text):
@@ -37,7 +50,9 @@ def render(entries: Sequence[Entry], journal: Journal) -> dict[int, str]:
                     hint="render needs the conversation that the journal was made for",
                 )
             shown[elision.seq] = elision.text
-    return dict(sorted(shown.items()))
+    removals = [record for record in standing.records if isinstance(record, ReasoningRecord)]
+    unreasoned = sorted(seq for record in removals for seq in record.removed)
+    return View(dict(sorted(shown.items())), tuple(s for s in unreasoned if s < len(entries)))
 
 
 def _is(entry: Entry, digest: str, text: str) -> bool:

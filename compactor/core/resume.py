@@ -21,6 +21,7 @@ from compactor.core.journal import (
     Journal,
     PassRecord,
     PolicyRecord,
+    ReasoningRecord,
     RecallOff,
     RewindRecord,
     Standing,
@@ -212,6 +213,8 @@ def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) 
     for record in standing.records:
         if isinstance(record, PassRecord):
             fold.apply(record)
+        elif isinstance(record, ReasoningRecord):
+            fold.remove_reasoning(record)
     fold.tier = standing.tier
     fold.decided = fold.recorded = decided
 

@@ -70,6 +70,45 @@ class RecallTexts(msgspec.Struct, frozen=True):
     id_digits: int
 
 
+class ReasoningTexts(msgspec.Struct, frozen=True):
+    """What happens to signed reasoning (DESIGN section 5)."""
+
+    removed: str
+    header: tuple[str, str]
+    binding: dict[str, str]
+
+
+class TableTexts(msgspec.Struct, frozen=True):
+    """The table of files read (DESIGN section 5, File-read table)."""
+
+    heading: str
+    sentence: str
+    columns: str
+    rule: str
+    row: str
+    all: str
+    rows: int
+    path_chars: int
+    cut: str
+
+
+class ReadTool(msgspec.Struct, frozen=True):
+    """How some tools say which lines of which file they read: names of their arguments."""
+
+    tools: tuple[str, ...]
+    path: str
+    first: str = ""
+    count: str = ""
+    last: str = ""
+    range: str = ""
+    base: int = 1
+    when: dict[str, str] = {}
+
+
+class ReadTools(msgspec.Struct, frozen=True):
+    tools: tuple[ReadTool, ...]
+
+
 class TokenNumbers(msgspec.Struct, frozen=True):
     per_entry: int
     image_max: int
@@ -84,5 +123,8 @@ class Loop(msgspec.Struct, frozen=True):
     ruleset: int
     compaction: CompactionNumbers
     marker: MarkerTexts
+    reasoning: ReasoningTexts
     recall: RecallTexts
+    table: TableTexts
+    reads: ReadTools
     tokens: TokenNumbers

@@ -13,6 +13,7 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.formats.anthropic import Anthropic
+from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.entries import Entries
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
@@ -20,7 +21,7 @@ from compactor.formats.openai_chat import OpenAIChat
 
 __all__ = ["FORMATS", "detect", "lens"]
 
-_LENSES: tuple[Lens, ...] = (Entries(), OpenAIChat(), Anthropic())
+_LENSES: tuple[Lens, ...] = (ClaudeCode(), Entries(), OpenAIChat(), Anthropic())
 
 FORMATS: Mapping[str, Lens] = MappingProxyType({each.name: each for each in _LENSES})
 """Format name → lens."""

@@ -31,9 +31,10 @@ from compactor.formats.messages import (
     value_at,
     word_of,
 )
-from compactor.formats.native import Edit, compact_json
+from compactor.formats.native import REMOVE, Edit, compact_json
 
 ROLES = ("user", "assistant", "system")
+SIGNED = ("thinking", "redacted_thinking")
 
 
 class Anthropic:
@@ -58,6 +59,17 @@ class Anthropic:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        return remove_signed(root, entry, [{"type": "text", "text": text}])
+
+    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:
+        thinking = field(root, "thinking")
+        if not isinstance(root, dict) or field(thinking, "type") == "disabled":
+            return None
+        if not isinstance(thinking, dict):
+            return [Edit(("thinking",), {"type": "adaptive", "block_binding": binding})]
+        return [Edit(("thinking", "block_binding"), binding)]
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role = word_of(message, "role", ROLES, at)
@@ -130,7 +142,9 @@ def turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], li
         if field(block, "type") == "tool_use":
             calls.append(_call(builder, block, here))
         else:
-            parts.append(block_part(builder, block, here, READERS))
+            part = block_part(builder, block, here, READERS)
+            is_signed = field(block, "type") in SIGNED and _signature(block)
+            parts.append(part._replace(at=here) if is_signed else part)
     return parts, calls
 
 
@@ -138,6 +152,25 @@ def rewrite_result(block: Any, at: Path, text: str) -> list[Edit]:
     """Edits that make `text` the content of the `tool_result` block at `at`."""
     content = field(block, "content")
     return blocks.rewrite_content(content, (*at, "content"), text, ("cache_control",))
+
+
+def remove_signed(root: Any, entry: Entry, instead: list[Any]) -> list[Edit]:
+    """Edits that remove an entry's signed reasoning blocks.
+
+    Args:
+        instead: the content of a message that would be left empty.
+    """
+    edits: list[Edit] = []
+    by_content: dict[Path, list[Path]] = {}
+    for part in entry.parts:
+        if part.signed:
+            by_content.setdefault(part.at[:-1], []).append(part.at)
+    for content, gone in by_content.items():
+        if len(gone) == len(value_at(root, content)):
+            edits.append(Edit(content, instead))
+        else:
+            edits += [Edit(at, REMOVE) for at in gone]
+    return edits
 
 
 def is_sealed(block: Any) -> bool:
@@ -164,6 +197,10 @@ def _thinking(block: Any) -> Part:
     """Reasoning as text; where only its signature is kept, that."""
     text = text_field(block, "thinking")
     return Part(PartKind.REASONING, text) if text else _sealed(text_field(block, "signature"))
+
+
+def _signature(block: Any) -> str:
+    return text_field(block, "signature") or text_field(block, "data")
 
 
 def _redacted(block: Any) -> Part:

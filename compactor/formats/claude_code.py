@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from compactor.core.errors import Finding, InputError
-from compactor.core.model import Entry, Kind, Overhead, Part, PartKind, Path, Reading, Usage
+from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.anthropic import rewrite_result, say_user, turn_facts
 from compactor.formats.builder import Builder
@@ -164,19 +164,27 @@ class _Story:
     def _say(self, step: Step) -> None:
         """A turn and its results, or one user line."""
         rows = self.thread.rows
-        for p in step.turn:
-            message, at = rows[p]["message"], self._at(p, "message")
-            facts = turn_facts(self.builder, field(message, "content"), (*at, "content"))
-            self.builder.turn(*facts, at)
-            self.model = text_field(message, "model") or self.model
-        if step.turn and step.turn[0] not in self.branch.kept:
-            # What was kept was answered before the compaction, over entries that are gone.
-            n = len(self.builder.entries) - 1
-            self.usage += _usage([rows[p] for p in step.turn], n)
+        if step.turn:
+            self._say_turn(step.turn)
         for p in step.rest:
             first = len(self.builder.entries)
             say_user(self.builder, field(rows[p]["message"], "content"), self._at(p, "message"))
             self._clear(first, p)
+
+    def _say_turn(self, lines: Sequence[int]) -> None:
+        parts: list[Part] = []
+        calls: list[Call] = []
+        rows = [self.thread.rows[p] for p in lines]
+        for p, row in zip(lines, rows, strict=True):
+            content = field(row["message"], "content")
+            facts = turn_facts(self.builder, content, (*self._at(p, "message"), "content"))
+            parts += facts[0]
+            calls += facts[1]
+            self.model = text_field(row["message"], "model") or self.model
+        self.builder.turn(parts, calls, self._at(lines[0], "message"))
+        if lines[0] not in self.branch.kept:
+            # What was kept was answered before the compaction, over entries that are gone.
+            self.usage += _usage(rows, len(self.builder.entries) - 1)
 
     def _clear(self, first: int, position: int) -> None:
         """Empty the results of a line that a later microcompaction took out of the prompt."""

@@ -1,13 +1,14 @@
 """Tells the two dialects of `{role, content}` messages apart by signs, looked up in tables.
 
-Chat Completions has roles and keys that the Anthropic API refuses, so these decide at once. Then
-come Anthropic's block types and body keys, then a system message in the list, then the model's
-name. What has no sign at all (plain texts) reads the same in both, and counts as Anthropic.
+Chat Completions has roles and keys that the Anthropic API refuses, Anthropic has calls and results
+among its blocks: whichever comes first decides. Without any of these hints do: Anthropic's block
+types and body keys, then a system message in the list or the model's name. What has neither (plain
+texts) reads the same in both, and counts as Anthropic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compactor.formats.messages import SYSTEM_ROLES, field, listed, text_field
@@ -17,7 +18,8 @@ OPENAI_CHAT = "openai-chat"
 
 _CHAT_ROLES = ("developer", "tool", "function")
 _CHAT_KEYS = ("tool_calls", "function_call", "tool_call_id", "reasoning_content", "refusal")
-_CHAT_BLOCKS = ("image_url", "input_audio", "file", "refusal")
+_CHAT_BLOCKS = ("image_url", "input_audio")
+_CHAT_BLOCK_HINTS = ("file", "refusal")
 _CHAT_TOOL_KEYS = ("function", "custom")
 _CHAT_FIELDS = (
     "functions",
@@ -33,7 +35,8 @@ _CHAT_FIELDS = (
     "stop",
     "stream_options",
 )
-_ANTHROPIC_BLOCKS = (
+_ANTHROPIC_BLOCKS = ("tool_use", "tool_result")
+_ANTHROPIC_BLOCK_HINTS = (
     "document",
     "image",
     "mcp_tool_use",
@@ -41,8 +44,6 @@ _ANTHROPIC_BLOCKS = (
     "search_result",
     "server_tool_use",
     "thinking",
-    "tool_result",
-    "tool_use",
 )
 _ANTHROPIC_FIELDS = (
     "anthropic_beta",
@@ -61,41 +62,41 @@ _CHAT_MODELS = ("gpt", "chatgpt", "o1", "o3", "o4")
 def dialect(root: Any) -> str | None:
     """The lens name of a request body or message list; None when it is neither.
 
-    Looks at shape and names, never at lengths. O(messages + blocks), and less once it is sure.
+    Looks at shape and names, never at lengths. O(messages + blocks), less once it is sure.
     """
     items = root if isinstance(root, list) else field(root, "messages")
     if not isinstance(items, list) or (items and not isinstance(field(items[0], "role"), str)):
         return None
     fields = root if isinstance(root, dict) else {}
-    seen_anthropic = _body_is_anthropic(fields)
-    seen_system = False
     if _body_is_chat(fields):
         return OPENAI_CHAT
+    anthropic, chat = _hints_anthropic(fields), _hints_chat(fields)
     for message in items:
-        if _is_chat(message):
+        kinds = _kinds(message)
+        if _is_chat(message, kinds):
             return OPENAI_CHAT
-        seen_system = seen_system or field(message, "role") in SYSTEM_ROLES
-        seen_anthropic = seen_anthropic or any(
-            kind in _ANTHROPIC_BLOCKS for kind in _kinds(message)
+        if any(kind in _ANTHROPIC_BLOCKS for kind in kinds):
+            return ANTHROPIC
+        anthropic = anthropic or any(kind in _ANTHROPIC_BLOCK_HINTS for kind in kinds)
+        chat = (
+            chat
+            or field(message, "role") in SYSTEM_ROLES
+            or any(kind in _CHAT_BLOCK_HINTS for kind in kinds)
         )
-    if seen_anthropic:
-        return ANTHROPIC
-    if seen_system or _names_chat_model(fields):
-        return OPENAI_CHAT
-    return ANTHROPIC
+    return OPENAI_CHAT if chat and not anthropic else ANTHROPIC
 
 
-def _is_chat(message: Any) -> bool:
+def _is_chat(message: Any, kinds: Sequence[Any]) -> bool:
     return (
         field(message, "role") in _CHAT_ROLES
         or any(field(message, key) is not None for key in _CHAT_KEYS)
-        or any(kind in _CHAT_BLOCKS for kind in _kinds(message))
+        or any(kind in _CHAT_BLOCKS for kind in kinds)
     )
 
 
-def _kinds(message: Any) -> Iterator[Any]:
+def _kinds(message: Any) -> Sequence[Any]:
     content = field(message, "content")
-    return (field(block, "type") for block in content) if isinstance(content, list) else iter(())
+    return [field(block, "type") for block in content] if isinstance(content, list) else ()
 
 
 def _body_is_chat(fields: Mapping[str, Any]) -> bool:
@@ -106,12 +107,12 @@ def _body_is_chat(fields: Mapping[str, Any]) -> bool:
     )
 
 
-def _body_is_anthropic(fields: Mapping[str, Any]) -> bool:
+def _hints_anthropic(fields: Mapping[str, Any]) -> bool:
     return any(fields.get(key) is not None for key in _ANTHROPIC_FIELDS) or any(
         field(tool, "input_schema") is not None for tool in listed(fields.get("tools"))
     )
 
 
-def _names_chat_model(fields: Mapping[str, Any]) -> bool:
+def _hints_chat(fields: Mapping[str, Any]) -> bool:
     name = text_field(fields, "model").rpartition("/")[2]
     return name.startswith(_CHAT_MODELS)

@@ -8,7 +8,7 @@ decides anything. Adding a format is one file here plus one row in `FORMATS`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from compactor.core.model import Entry, Path, Reading
 from compactor.formats.native import Edit
@@ -51,4 +51,21 @@ class Lens(Protocol):
 
     def messages(self, root: Any) -> Sequence[Any]:
         """The native messages or rows, oldest first."""
+        ...
+
+
+@runtime_checkable
+class SignedReasoning(Protocol):
+    """A format whose provider signs reasoning and may bind it to the prefix before it."""
+
+    def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        """Edits that remove an entry's signed reasoning; a message left empty keeps `text`."""
+        ...
+
+    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:
+        """Edits that let the provider drop reasoning whose prefix changed.
+
+        Returns:
+            None when the request cannot say so (a bare list, thinking turned off).
+        """
         ...

@@ -10,7 +10,6 @@ Specification: DESIGN section 3.
 from __future__ import annotations
 
 import operator
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Path, Reading
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.native import compact_json
 
 SYSTEM_ROLES = ("system", "developer")
@@ -29,7 +29,6 @@ _SERVER_HISTORY = (
     "cachedContent",
     "previous_interaction_id",
 )
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def field(native: Any, key: str) -> Any:
@@ -52,13 +51,7 @@ def value_at(root: Any, path: Path) -> Any:
 
 def spell(path: Path) -> str:
     """`("messages", 7, "content")` as `$.messages[7].content`."""
-    steps = (
-        f".{step}"
-        if isinstance(step, str) and _PLAIN_KEY.fullmatch(step)
-        else f"[{compact_json(step)}]"
-        for step in path
-    )
-    return "$" + "".join(steps)
+    return dotted(path)
 
 
 class Body(NamedTuple):

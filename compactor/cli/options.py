@@ -1,0 +1,231 @@
+"""The options that `compact`, `explain`, `context` and `diff` share, as tables.
+
+A policy row is one line here: its flag, its kind and its help. `job_options` puts them all on a
+command, which gets them back as one `Job`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from compactor.core.policy import MODES, REASONING, TRIGGERS
+from compactor.core.texts import ArtifactId
+
+_DIGITS = re.compile(r"[0-9]+(?:_[0-9]+)*")
+_DIGITS_MAX = 18
+
+
+def whole_number(value: str) -> int:
+    """Digits, grouped by underscores at will: 200_000."""
+    if not _DIGITS.fullmatch(value) or len(value.replace("_", "")) > _DIGITS_MAX:
+        raise click.BadParameter(f"{value!r} is no whole number, such as 200000 or 200_000")
+    return int(value)
+
+
+def artifact_kind(value: str) -> ArtifactId:
+    """`PREFIX:ALPHABET:LENGTH`; a prefix may hold colons."""
+    pieces = value.rsplit(":", 2)
+    if len(pieces) != 3:
+        raise click.BadParameter(f"{value!r} is not PREFIX:ALPHABET:LENGTH, such as ev_:0-9a-f:8")
+    prefix, alphabet, length = pieces
+    return ArtifactId(prefix, alphabet, whole_number(length))
+
+
+def _model_names() -> Iterable[str]:
+    from compactor import models  # a table of its own: only for completion
+
+    return models.names()
+
+
+def _format_names() -> Iterable[str]:
+    from compactor.formats import FORMATS
+
+    return FORMATS
+
+
+def _counter_names() -> Iterable[str]:
+    from compactor import counters
+
+    return counters.NAMES
+
+
+class Row(NamedTuple):
+    """A policy row.
+
+    field: of `Policy`.
+    kind: what click makes of the text.
+    metavar: stands for the value in the help; "" where the choices do.
+    many: the flag may be repeated.
+    names: what the shell completes.
+    """
+
+    field: str
+    flag: str
+    kind: Any
+    metavar: str
+    help: str
+    many: bool = False
+    names: Callable[[], Iterable[str]] | None = None
+
+
+ROWS = (
+    Row("model", "--model", str, "NAME", "Model for window and counter.", names=_model_names),
+    Row("window", "--window", whole_number, "N",
+        "Context window in tokens; wins over the model's."),
+    Row("reserve_tokens", "--reserve-tokens", whole_number, "N",
+        "Tokens kept free; default window * 2 // 10."),
+    Row("keep_recent", "--keep-recent", whole_number, "N",
+        "Trailing entries kept verbatim; default 8."),
+    Row("recent_tokens", "--recent-tokens", whole_number, "N",
+        "Most tokens kept as recent; default the reserve."),
+    Row("evidence_budget_tokens", "--evidence-budget-tokens", whole_number, "N",
+        "Tokens of old evidence kept verbatim; default half the reserve."),
+    Row("evidence_tools", "--evidence-tool", str, "TOOL",
+        "A tool whose results are evidence. Repeatable; replaces the default list.", many=True),
+    Row("protected_tools", "--protect-tool", str, "TOOL",
+        "A tool whose results always stay. Repeatable.", many=True),
+    Row("pins", "--pin", whole_number, "SEQ",
+        "An entry that always stays, by its seq. Repeatable.", many=True),
+    Row("artifact_ids", "--artifact-id", artifact_kind, "KIND",
+        "A kind of id that markers cite, as PREFIX:ALPHABET:LENGTH, such as ev_:0-9a-f:8. "
+        "Repeatable; replaces the default list.", many=True),
+    Row("min_gain", "--min-gain", whole_number, "N", "Tokens an elision must save; default 25."),
+    Row("min_freed", "--min-freed", whole_number, "N",
+        "Tokens a pass must free to be worth a cache break; default reserve // 10."),
+    Row("trigger", "--trigger", click.Choice(TRIGGERS), "",
+        "When a pass is due; default threshold."),
+    Row("overhead_tokens", "--overhead-tokens", whole_number, "N",
+        "Tokens of system prompt and tools; default counted in the input."),
+    Row("counter", "--counter", str, "NAME",
+        "Counts the tokens; default the model's.", names=_counter_names),
+    Row("counter_scale", "--counter-scale", whole_number, "PERMILLE",
+        "Tokens for 1000 counted; default the model's, 1000 with --counter."),
+    Row("reasoning", "--reasoning", click.Choice(REASONING), "",
+        "What happens to signed reasoning; default keep: nothing."),
+    Row("mode", "--mode", click.Choice(MODES), "",
+        "What a pass does; default elide. summarize is reserved and does nothing today."),
+)  # fmt: skip
+SWITCHES = {"recallable": "recall", "enabled": "no_compaction"}
+"""Policy fields that are on or off → the parameter of `_SWITCHES` that sets them."""
+
+
+class PolicyOption(click.Option):
+    """An option of the policy; the help lists them apart."""
+
+
+class JobCommand(click.Command):
+    """A command with the shared options; its help shows its own options first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        policy: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                (policy if isinstance(param, PolicyOption) else own).append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+        with formatter.section("Policy (over --config, over the model's, over the defaults)"):
+            formatter.write_dl(policy)
+
+
+class Job(NamedTuple):
+    """What the shared options say.
+
+    source: a file, or `-`; None when none was named.
+    settings: the policy rows given, by field of `Policy`.
+    """
+
+    source: str | None
+    format: str | None
+    journal: str | None
+    config: str | None
+    strict: bool
+    failed: tuple[str, ...]
+    overflowed: bool
+    cold: bool
+    quiet: bool
+    settings: Mapping[str, Any]
+
+
+def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """What click asks for the completions of a half-typed name."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_INPUT: tuple[_Decorator, ...] = (
+    click.argument("source", metavar="[FILE|-]", required=False),
+    click.option("-f", "--format", metavar="FORMAT", shell_complete=_completer(_format_names),
+                 help="Format of the input; default: told from its content."),
+    click.option("--journal", metavar="FILE",
+                 help="Journal of this conversation: what was decided before stays."),
+    click.option("--config", metavar="FILE",
+                 help="Policy file (TOML or JSON). Default: ./compactor.toml, else "
+                      "[tool.compactor] in ./pyproject.toml."),
+    click.option("--strict", is_flag=True, help="Refuse damaged input instead of noting it."),
+    click.option("--failed", multiple=True, metavar="CALL_ID",
+                 help="A tool call that failed, where the input does not say so. Repeatable."),
+    click.option("--overflowed", is_flag=True,
+                 help="The provider refused this very request as too long: free what may go."),
+    click.option("--cold", is_flag=True,
+                 help="The prompt cache is cold. The threshold trigger does not look at it."),
+    click.option("-q", "--quiet", is_flag=True, help="No notes and no summary on stderr."),
+)  # fmt: skip
+_SWITCHES: tuple[_Decorator, ...] = (
+    click.option("--recall/--no-recall", cls=PolicyOption, default=None,
+                 help="Markers say how to recall the original. For harnesses that offer a recall "
+                      "tool; turned off later, it stays off in this journal."),
+    click.option("--no-compaction", cls=PolicyOption, is_flag=True,
+                 help="Change nothing, only report. WARNING: useful for reproducing a "
+                      "context-window bug and for nothing else; a long run will overflow at the "
+                      "provider, in mid-turn."),
+)  # fmt: skip
+
+
+def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Put the shared options on a command, whose first argument becomes the `Job`."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> Any:
+        return command(_job(values), **values)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed((*_INPUT, *map(_policy_option, ROWS), *_SWITCHES)):
+        decorated = option(decorated)
+    return decorated
+
+
+def _policy_option(row: Row) -> _Decorator:
+    return click.option(
+        row.flag,
+        row.field,
+        type=row.kind,
+        metavar=row.metavar or None,
+        multiple=row.many,
+        shell_complete=_completer(row.names) if row.names else None,
+        help=row.help,
+        cls=PolicyOption,
+    )
+
+
+def _job(values: dict[str, Any]) -> Job:
+    """Take the shared options out of a command's values."""
+    given = {row.field: values.pop(row.field) for row in ROWS}
+    settings = {field: value for field, value in given.items() if value not in (None, ())}
+    recall, no_compaction = values.pop("recall"), values.pop("no_compaction")
+    if recall is not None:
+        settings["recallable"] = recall
+    if no_compaction:
+        settings["enabled"] = False
+    shared = {name: values.pop(name) for name in Job._fields if name != "settings"}
+    return Job(settings=settings, **shared)

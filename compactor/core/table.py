@@ -1,0 +1,132 @@
+"""The table of files read: what a pass hides of files, one row a file, under its last marker.
+
+Rows come from the arguments of read calls, never from a result's text. A path is cut and cleaned,
+because the model reads the table as trusted harness text. Specification: DESIGN section 5,
+File-read table; the read tools are a table in `loop.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from compactor.core.model import Entry, plain_arguments
+from compactor.core.policy import named
+from compactor.core.texts import Loop, ReadTool
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class FileRead(NamedTuple):
+    """A full read of a file.
+
+    file: its identity: the path with `.`, `..` and `//` resolved.
+    row: its line of the table.
+    """
+
+    file: str
+    row: str
+
+
+class TableWriter:
+    """Writes rows and tables.
+
+    Args:
+        loop: texts, caps and the table of read tools.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._texts = loop.table
+        self._tools = loop.reads.tools
+        self._ref = loop.marker.ref_seq
+
+    def read(self, entry: Entry, error: bool, seq: int) -> FileRead | None:
+        """The row of a result that is a full read; None when it is none. O(arguments)."""
+        call = entry.call
+        if call is None or error:
+            return None
+        tools = [tool for tool in self._tools if named(call.name, tool.tools)]
+        arguments = plain_arguments(call) if tools else {}
+        for tool in tools:
+            path = arguments.get(tool.path)
+            if isinstance(path, str) and path and _applies(tool, arguments):
+                row = self._texts.row.format(
+                    path=self._cell(path),
+                    lines=self._lines(tool, arguments),
+                    sha="",
+                    result=self._ref.format(seq=seq),
+                )
+                return FileRead(_identity(path), row)
+        return None
+
+    def table(self, reads: Iterable[FileRead], recallable: bool) -> str:
+        """What follows the last marker of a pass; "" without reads.
+
+        Args:
+            reads: of the results that the pass elides, oldest first.
+        """
+        newest: dict[str, str] = {}
+        for read in reads:
+            newest.pop(read.file, None)
+            newest[read.file] = read.row
+        if not newest:
+            return ""
+        texts = self._texts
+        rows = list(newest.values())[-texts.rows :]
+        sentence = [texts.sentence, ""] if recallable else []
+        lines = ["", "", texts.heading, "", *sentence, texts.columns, texts.rule, *rows]
+        return "\n".join(lines)
+
+    def _lines(self, tool: ReadTool, arguments: dict[str, Any]) -> str:
+        """`10-29`, `1-` or `all`; "" when the arguments are no line numbers."""
+        names = (tool.first, tool.last, tool.count)
+        given = [arguments.get(name) if name else None for name in names]
+        if tool.range and arguments.get(tool.range) is not None:
+            given = _range(arguments[tool.range])
+        if given == [None, None, None]:
+            return self._texts.all
+        if not all(value is None or _whole(value) for value in given):
+            return ""
+        first, last, count = given
+        start = 1 if first is None else first + 1 - tool.base
+        if last is None and count is not None:
+            last = start + count - 1
+        return f"{start}-" if last is None or last < start else f"{start}-{last}"
+
+    def _cell(self, path: str) -> str:
+        """A path as a table cell: one line, no bars, bounded, no half characters."""
+        texts = self._texts
+        clean = _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", path))
+        if len(clean) > texts.path_chars:
+            clean = texts.cut + clean[len(texts.cut) - texts.path_chars :]
+        return clean.replace("|", "\\|")
+
+
+def _range(value: Any) -> list[Any]:
+    """First, last, count of a `[first, last]` pair; a last below 1 is the end of the file."""
+    if not isinstance(value, list) or len(value) != 2:
+        return ["", None, None]
+    first, last = value
+    return [first, None if last is None or (_whole(last) and last < 1) else last, None]
+
+
+def _whole(value: Any) -> bool:
+    """A line number that a marker may carry: a plain integer of a bounded length."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12
+
+
+def _applies(tool: ReadTool, arguments: dict[str, Any]) -> bool:
+    return all(arguments.get(key) == value for key, value in tool.when.items())
+
+
+def _identity(path: str) -> str:
+    """A path with `.`, `..` and `//` resolved, lexically; case kept."""
+    kept: list[str] = []
+    for step in path.split("/"):
+        if step == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif step not in ("", ".") and not (step == ".." and path.startswith("/")):
+            kept.append(step)
+    return ("/" if path.startswith("/") else "") + "/".join(kept)

@@ -1,0 +1,140 @@
+"""Requests as a harness makes them: a conversation that grows, in a format, with or without memory.
+
+`Harness` hands each request over and keeps the journal, in one of the ways that real ones do: with
+the messages it handed over before, with new objects each time, or with a journal that was text in
+between. What came of it is a `Sent`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import compactor
+from compactor import Journal, Outcome, Transcript
+from compactor.core.journal import decode_record
+from compactor.formats import lens
+from compactor.testing import Conversation
+from tests.strategies import Case
+
+FORMATS = ("entries", "anthropic", "openai-chat", "claude-code")
+WAYS = ("same objects", "new objects", "journal as text")
+LARGE = 10**9
+
+
+class Sent(NamedTuple):
+    """One request: what was handed in, what came back, both as Python values and as bytes."""
+
+    native: Any
+    shown: Any
+    data: bytes
+    outcome: Outcome
+
+
+class Harness:
+    """Sends the requests of one conversation.
+
+    Args:
+        case: conversation, policy, format.
+        way: one of `WAYS`.
+        settings: for every call of `compact`.
+    """
+
+    def __init__(self, case: Case, way: str = WAYS[0], **settings: Any) -> None:
+        self.case = case
+        self.way = way
+        self.journal: Journal | None = None
+        self.settings = settings
+        self._whole = case.talk.write(case.format)
+
+    def send(self, count: int, **more: Any) -> Sent:
+        """The request over the first `count` facts, with the journal so far."""
+        request = self._request(count)
+        journal = self.journal
+        if journal is not None and self.way == "journal as text":
+            journal = as_text(journal)
+        sent = send(request, self.case, journal, **self.settings, **more)
+        self.journal = sent.outcome.journal
+        return sent
+
+    def _request(self, count: int) -> Any:
+        fresh = self.case.talk.upto(count).write(self.case.format)
+        if self.way != "same objects" or isinstance(fresh, bytes):
+            return fresh
+        early, whole = messages(fresh), messages(self._whole)
+        # A prefix shares its messages, but for the last one: that may still grow.
+        kept = [old if old == new else new for old, new in zip(whole, early, strict=False)]
+        return kept if isinstance(fresh, list) else {**self._whole, "messages": kept}
+
+
+def send(request: Any, case: Case, journal: Journal | None = None, **more: Any) -> Sent:
+    """Hand over one request, in Python values or as the bytes of a file."""
+    if isinstance(request, bytes):
+        request = compactor.load(request, case.format)
+    settings: dict[str, Any] = {"failed": failed(case), "explain": True} | more
+    outcome = compactor.compact(request, case.policy, journal, format=case.format, **settings)
+    if isinstance(request, Transcript):
+        assert isinstance(outcome.request, Transcript)
+        return Sent(request.root, outcome.request.view(), outcome.request.to_bytes(), outcome)
+    return Sent(request, outcome.request, as_bytes(outcome.request), outcome)
+
+
+def failed(case: Case) -> tuple[str, ...]:
+    """The failed calls, where the format has no flag for them."""
+    return case.talk.failed if case.format == "openai-chat" else ()
+
+
+def alone(case: Case, **more: Any) -> Sent:
+    """The whole conversation in one call, without a journal."""
+    return send(case.talk.write(case.format), case, **more)
+
+
+def as_bytes(native: Any) -> bytes:
+    """Python values as JSON: key order, spelling and types show."""
+    return json.dumps(native).encode()
+
+
+def as_text(journal: Journal) -> Journal:
+    """A journal that was text in between."""
+    return Journal(decode_record(line.encode(), "line") for line in journal.to_lines())
+
+
+def messages(native: Any) -> Sequence[Any]:
+    """The messages, entries or lines of a request."""
+    if isinstance(native, list):
+        return native
+    found: Sequence[Any] = native["messages"]
+    return found
+
+
+def without(native: Any, key: str) -> Any:
+    """A copy in which no object has the key."""
+    if isinstance(native, dict):
+        return {name: without(value, key) for name, value in native.items() if name != key}
+    return [without(item, key) for item in native] if isinstance(native, list) else native
+
+
+def bodies(native: Any, case: Case) -> list[str]:
+    """The text of every entry as the model sees it, results by their body."""
+    reading = lens(case.format).read(native)
+    texts = ("\n".join(part.text for part in entry.parts) for entry in reading.entries)
+    return [entry.body or text for entry, text in zip(reading.entries, texts, strict=True)]
+
+
+def counted(native: Any, case: Case) -> int:
+    """Tokens of what is shown, counted anew by a call that changes nothing."""
+    policy = compactor.Policy(
+        window=LARGE,
+        counter=case.policy.counter,
+        counter_scale=case.policy.counter_scale,
+        overhead_tokens=case.policy.overhead_tokens,
+    )
+    report = compactor.compact(copy.deepcopy(native), policy, format=case.format).report
+    return report.tokens_before
+
+
+def grown(talk: Conversation, count: int) -> list[int]:
+    """The boundaries up to `count`, and `count` itself."""
+    return [*(n for n in talk.boundaries if n < count), count]
