@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import counters, models, reasoning
+from compactor import breakpoints, counters, models, reasoning
 from compactor.core import policy as core_policy
 from compactor.core import render as core_render
 from compactor.core.compact import Decision
@@ -199,6 +199,7 @@ def compact(
     overflowed: bool = False,
     force: bool = False,
     explain: bool = False,
+    place_breakpoints: bool = False,
 ) -> Outcome:
     """The request with old tool results elided, as it should be sent.
 
@@ -214,6 +215,8 @@ def compact(
         overflowed: the provider refused this very request as too long.
         force: start afresh where the journal belongs to another conversation.
         explain: also say the fate of every entry (O(history)).
+        place_breakpoints: set cache breakpoints at the frontier and at the end of the request, as
+            far as the provider's limit allows.
 
     Returns:
         an `Outcome`. With its journal a call costs O(new entries + entries between the old and the
@@ -242,7 +245,8 @@ def compact(
     )
     fold = workings.fold if workings is not None else None
     decision = decide(transcript.entries, journal or Journal(), settings, fold)
-    return _outcome(request, transcript, decision, chosen.findings, explain)
+    asked = _Asked(explain, place_breakpoints)
+    return _outcome(request, transcript, decision, chosen.findings, asked)
 
 
 def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:  # noqa: A002
@@ -261,6 +265,13 @@ def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:
     transcript = _read(request, format, None)
     view = core_render.render(transcript.entries, journal)
     return _show(request, _edits(transcript, view))
+
+
+class _Asked(NamedTuple):
+    """What the caller wants beside the request."""
+
+    fates: bool
+    breakpoints: bool
 
 
 class _Chosen(NamedTuple):
@@ -339,19 +350,25 @@ def _outcome(
     transcript: Transcript,
     decision: Decision,
     findings: tuple[Finding, ...],
-    explain: bool,
+    asked: _Asked,
 ) -> Outcome:
-    fold = decision.fold
+    fold, lens, root = decision.fold, transcript.lens, transcript.root
     bound = reasoning.bind(transcript, fold)
     edits = _edits(transcript, View(fold.elided, tuple(sorted(fold.unreasoned)))) + bound.edits
-    workings = _Workings(transcript.lens, transcript.reading, fold)
+    frontier = breakpoints.find_frontier(lens, root, transcript.reading.entries, decision)
+    if asked.breakpoints:
+        placed = breakpoints.place(lens, root, transcript.reading.entries, frontier)
+        edits, findings = edits + placed.edits, findings + placed.findings
+    workings = _Workings(lens, transcript.reading, fold)
     said = transcript.findings + findings + bound.findings
     return Outcome(
         request=_show(request, edits),
         journal=Journal(decision.journal.records, workings=workings),
-        report=make_report(decision, transcript.format, said),
+        report=make_report(
+            decision, transcript.format, said, frontier.report() if frontier else None
+        ),
         headers=bound.headers,
-        fates=tuple(fates(fold)) if explain else (),
+        fates=tuple(fates(fold)) if asked.fates else (),
     )
 
 

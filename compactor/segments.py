@@ -6,7 +6,7 @@ counted in segments of at most `PIECE`. A cut at a `BOUNDARY` is exact: no pre-t
 `o200k_base` or `cl100k_base` spans it, and no lookahead sees past it. Only a text without one in
 128 Ki characters is cut at a fixed offset, a stated approximation: 36 kinds of unbroken text
 (letters, CJK, marks, emoji, punctuation, blanks, newlines), 28,800 cuts at random places: at most
-3 tokens a cut; at the offsets used here at most 1 a cut, 0.002 % of the count.
+3 tokens a cut, and at the offsets used here at most 1.
 Character classes are spelled out: Python's own tables differ from Rust's and between versions.
 Specification: DESIGN section 3, Tokens.
 """
@@ -48,7 +48,7 @@ BOUNDARY = re.compile(
 
 
 def segments(text: str) -> Iterator[str]:
-    """The text in pieces whose token counts add up to the whole's. O(characters).
+    """The text in pieces whose token counts add up to its own (see above). O(characters).
 
     Args:
         text: any text without surrogates.

@@ -73,6 +73,9 @@ class Conversation:
         self.model = model
         self._calls = 0
 
+    def __repr__(self) -> str:
+        return f"Conversation({self.facts!r})"
+
     def user(self, text: str) -> Conversation:
         """A message of the person."""
         return self._say(Fact(USER, text))
@@ -320,15 +323,18 @@ def _openai_call(call: ToolCall) -> Native:
 
 
 def _claude_code(talk: Conversation) -> bytes:
-    """Each block of a turn and each result has a line; a result hangs on the line of its call."""
-    rows: list[Native] = []
+    """Each block of a turn and each result has a line; a result hangs on the line of its call.
+
+    A line that is no message comes first, as in real files: one line alone would be plain JSON.
+    """
+    rows: list[Native] = [{"type": "summary", "summary": "", "leafUuid": ""}]
     made_by: dict[str, str] = {}
     last: str | None = None
     for number, fact in enumerate(talk.facts, 1):
         for message in _claude_messages(fact, number, talk.model):
             block = message["content"][0] if isinstance(message["content"], list) else {}
             parent = made_by.get(block.get("tool_use_id", ""), last)
-            last = f"line-{len(rows) + 1}"
+            last = f"line-{len(rows)}"
             if block.get("type") == "tool_use":
                 made_by[block["id"]] = last
             row = {"parentUuid": parent, "isSidechain": False, "sessionId": "session-1"}

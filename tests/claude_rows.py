@@ -89,7 +89,6 @@ def used(read_tokens: int, output: int, **more: int) -> Json:
     } | more
 
 
-
 def numbers(usage: Usage) -> tuple[int, int, int, int]:
     """Input, cache read, cache write, output."""
     return (usage.input, usage.cache_read, usage.cache_write, usage.output)

@@ -12,16 +12,20 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pytest
+
 import compactor
 from compactor import Journal, Outcome, Transcript
-from compactor.core.journal import decode_record
+from compactor.core.journal import PassRecord, decode_record
+from compactor.core.model import Entry, Kind
 from compactor.formats import lens
-from compactor.testing import Conversation
 from tests.strategies import Case
 
 FORMATS = ("entries", "anthropic", "openai-chat", "claude-code")
 WAYS = ("same objects", "new objects", "journal as text")
 LARGE = 10**9
+
+each_format = pytest.mark.parametrize("format_name", FORMATS)
 
 
 class Sent(NamedTuple):
@@ -81,6 +85,12 @@ def send(request: Any, case: Case, journal: Journal | None = None, **more: Any) 
     return Sent(request, outcome.request, as_bytes(outcome.request), outcome)
 
 
+def native_of(case: Case) -> Any:
+    """The whole conversation as Python values, new objects each time."""
+    written = case.talk.write(case.format)
+    return compactor.load(written, case.format).root if isinstance(written, bytes) else written
+
+
 def failed(case: Case) -> tuple[str, ...]:
     """The failed calls, where the format has no flag for them."""
     return case.talk.failed if case.format == "openai-chat" else ()
@@ -119,8 +129,10 @@ def without(native: Any, key: str) -> Any:
 def bodies(native: Any, case: Case) -> list[str]:
     """The text of every entry as the model sees it, results by their body."""
     reading = lens(case.format).read(native)
-    texts = ("\n".join(part.text for part in entry.parts) for entry in reading.entries)
-    return [entry.body or text for entry, text in zip(reading.entries, texts, strict=True)]
+    return [
+        entry.body if entry.kind is Kind.TOOL else "\n".join(part.text for part in entry.parts)
+        for entry in reading.entries
+    ]
 
 
 def counted(native: Any, case: Case) -> int:
@@ -135,6 +147,37 @@ def counted(native: Any, case: Case) -> int:
     return report.tokens_before
 
 
-def grown(talk: Conversation, count: int) -> list[int]:
-    """The boundaries up to `count`, and `count` itself."""
-    return [*(n for n in talk.boundaries if n < count), count]
+def entries_of(native: Any, case: Case) -> list[Entry]:
+    """The entries of a request."""
+    return lens(case.format).read(native).entries
+
+
+def passes(outcome: Outcome) -> list[PassRecord]:
+    """All passes of a journal, rewound ones included."""
+    return [record for record in outcome.journal.records if isinstance(record, PassRecord)]
+
+
+def fates(outcome: Outcome) -> list[str]:
+    """The fate of each entry."""
+    return [fate.fate for fate in outcome.fates]
+
+
+def elided(sent: Sent, case: Case) -> dict[int, str]:
+    """What stands in the place of each elided body, by seq."""
+    shown = bodies(sent.shown, case)
+    return {fate.seq: shown[fate.seq] for fate in sent.outcome.fates if fate.fate == "elided"}
+
+
+def grow(case: Case, **settings: Any) -> list[Sent]:
+    """Every request of a conversation, in order, with its journal."""
+    harness = Harness(case, **settings)
+    return [harness.send(count) for count in case.talk.boundaries]
+
+
+def state(outcome: Outcome) -> tuple[Any, ...]:
+    """What a report says of the conversation as it is now, whatever the call did."""
+    report = outcome.report
+    return (
+        *(report.tokens_after, report.tier, report.cutoff, report.pressed, report.overflow),
+        *(report.fixed_tokens, report.elidable_tokens),
+    )

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
-from claude_rows import *
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from claude_rows import (
+    Json,
+    attachment,
+    call,
+    codes,
+    compacted,
+    line,
+    microcompacted,
+    prompt,
+    read,
+    result,
+    said,
+    shown,
+    summary,
+    used,
+)
 
-from compactor.core.errors import InputError
-from compactor.core.model import Kind, PartKind, Reading, Usage
-from compactor.formats.claude_code import ClaudeCode, all_usage, threads
-from compactor.formats.native import Rows, apply_edits, read_document
+from compactor.core.model import Kind
 
 # Compaction.
 
@@ -262,5 +267,3 @@ def test_a_result_cleared_before_a_compaction_that_kept_it_stays_cleared() -> No
         ("tool", True),
         ("user", False),
     ]
-
-

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
-
 import pytest
-from claude_rows import *
-from hypothesis import given, settings
+from claude_rows import (
+    Json,
+    attachment,
+    call,
+    codes,
+    line,
+    numbers,
+    prompt,
+    read,
+    result,
+    said,
+    shown,
+    used,
+)
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
-from compactor.core.model import Kind, PartKind, Reading, Usage
-from compactor.formats.claude_code import ClaudeCode, all_usage, threads
-from compactor.formats.native import Rows, apply_edits, read_document
+from compactor.formats.claude_code import all_usage, threads
+from compactor.formats.native import Rows
 
 # The turn.
 
@@ -385,5 +392,3 @@ def test_attachments_of_a_parallel_result_and_behind_the_last_line_are_live() ->
         ("assistant", ["done"], []),
         ("user", ["trailing"]),
     ]
-
-

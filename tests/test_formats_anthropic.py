@@ -250,6 +250,12 @@ def test_a_result_that_refers_or_is_signed_must_not_change(block, required):
     assert read_result.required is required
 
 
+@pytest.mark.parametrize(("signature", "required"), [("s", True), (None, False)])
+def test_a_result_that_is_signed_itself_must_not_change(signature, required):
+    read_result, _ = one_result(result("a", "x", signature=signature))
+    assert read_result.required is required
+
+
 def test_a_result_keeps_what_is_no_text_beside_its_body():
     image = {"type": "image", "source": {"type": "url", "url": "https://a/b"}}
     found = {"type": "search_result", "source": "s", "title": "t", "content": [said("x")]}

@@ -30,6 +30,10 @@ CASES = {
         [{"role": "user", "content": [RESULT]}, SYSTEM, REPLY],
         "anthropic",
     ),
+    "a system message and thinking": (
+        [SYSTEM, {"role": "assistant", "content": [{"type": "thinking"}]}],
+        "anthropic",
+    ),
     "an Anthropic version": ({"messages": [USER], "anthropic_version": "2023-06-01"}, "anthropic"),
     "texts alone": ([USER, REPLY], "anthropic"),
     "texts and a Claude model": ({"messages": [USER], "model": "claude-opus-5"}, "anthropic"),

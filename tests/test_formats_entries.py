@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
@@ -189,6 +189,7 @@ def as_openai_chat(entries):
     return {"messages": messages}
 
 
+@settings(deadline=None)
 @given(conversations())
 def test_l6_a_conversation_has_the_same_entries_in_every_format(entries):
     neutral = LENS.read(entries).entries

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
@@ -139,6 +139,7 @@ def shown(entries):
 
 
 @pytest.mark.parametrize("name", VALID)
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_damaged_request_is_read_or_refused_with_its_place(name, data):
     root = data.draw(damaged(VALID[name]))
@@ -171,6 +172,7 @@ def assert_rewritable(name, root, entries, index, entry):
 
 
 @pytest.mark.parametrize("name", VALID)
+@settings(deadline=None)
 @given(root=values | st.lists(values, max_size=4) | st.dictionaries(st.text(), values, max_size=4))
 def test_any_json_is_read_or_refused_with_its_place(name, root):
     answer = answered(lens(name).read, root)
@@ -178,6 +180,7 @@ def test_any_json_is_read_or_refused_with_its_place(name, root):
         assert answer.path.startswith("$")
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(list(VALID.values())).flatmap(damaged)
     | values

@@ -4,7 +4,7 @@ import copy
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
@@ -84,6 +84,7 @@ def facts(reading):
 
 
 @formats
+@settings(deadline=None)
 @given(data=st.data())
 def test_every_prefix_and_every_turn_back_reads_like_a_fresh_input(name, data):
     messages = data.draw(st.lists(MESSAGES[name], max_size=12))

@@ -4,7 +4,7 @@ import base64
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compactor.core.model import Part, PartKind
@@ -101,6 +101,7 @@ def test_repeated_signatures_of_a_broken_image_give_no_size():
     assert image_size("iVBORw0KGgoAAAAN" * 1000) is None
 
 
+@settings(deadline=None)
 @given(
     st.text()
     | st.binary().map(b64)

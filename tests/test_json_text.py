@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor.formats import json_text
@@ -69,6 +69,7 @@ def test_compact_json_of_python_values_is_what_json_dumps_writes(value: Any) -> 
             r'"\u0001\u0008\u000C\u000a\r\t\u001F\u007f\u2028"',
             '"\\u0001\\b\\f\\n\\r\\t\\u001f\x7f\u2028"',
         ),
+        ('["\udcff", "raw é"]', '["\\udcff","raw é"]'),
         ("1" * 10_000, "1" * 10_000),
         ("", None),
         (" ", None),
@@ -85,8 +86,9 @@ def test_compact_json_of_python_values_is_what_json_dumps_writes(value: Any) -> 
         ("[" * 100_000 + '"\t"' + "]" * 100_000, None),
         ("[ " * 100_000 + "1.0" + " ]" * 100_000, "[" * 100_000 + "1.0" + "]" * 100_000),
         ("[" * 100_000 + "1" + "]" * 99_999 + "}", None),
+        ("[" * 100_000 + "]" * 100_000 + " x", None),
     ],
-    ids=range(19),
+    ids=range(21),
 )
 def test_compact_json_text_keeps_spelling_and_refuses_what_is_no_json(
     text: str, compact: str | None
@@ -142,6 +144,13 @@ def test_deep_nesting_is_read_carried_and_given_back(depth: int) -> None:
     assert document.raw(("deep",)) == nested(depth - 1)
 
 
+def test_strings_too_deep_to_be_read_are_spelled_like_all_others() -> None:
+    inner = '"\\u00e9\\/ \t\udcff \\ud83d\\ude00"'
+    depth = NESTING_LIMIT + 1
+    root = read("[" * depth + inner + "]" * depth).root
+    assert compact_json(root) == "[" * depth + '"é/ \\t\\udcff 😀"' + "]" * depth
+
+
 def test_what_is_read_does_not_depend_on_the_depth_of_the_callers_stack() -> None:
     def below(frames: int, work: Callable[[], Any]) -> Any:
         return below(frames - 1, work) if frames else work()
@@ -188,6 +197,7 @@ def test_long_strings_and_integers_pass_through_and_can_be_replaced() -> None:
     )
 
 
+@example('[1E5,-0.5e+10,1e-3,0,-7,"\\uAbCd\\"",{"a":[]},{},-Infinity]')
 @given(st.text('[]{}:,"\\ue10-.+ tnN\n', max_size=12) | SOURCES.map(lambda source: source.render()))
 def test_the_iterative_reader_reads_what_the_c_scanner_reads(text: str) -> None:
     start = json_text.after_space(text, 0)

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from compactor.api import Outcome, Policy, Transcript, compact, load
+from compactor.api import Outcome, Transcript, compact, load
 from compactor.cli.options import Job
 from compactor.cli.screen import note
-from compactor.config import find_config
+from compactor.config import find_config, load_policy
 from compactor.core.errors import CompactorError, Finding, InputError, JournalError
 from compactor.core.journal import AnyRecord, Journal
+from compactor.core.policy import Policy
 from compactor.journal_file import JournalFile
 
 STDIN = "-"
@@ -50,7 +51,7 @@ def policy_of(job: Job) -> Policy:
         PolicyError: an unknown key, or numbers that contradict themselves.
     """
     path = Path(job.config) if job.config else find_config(Path())
-    policy = Policy.load(path) if path is not None else Policy()
+    policy = load_policy(path) if path is not None else Policy()
     if path is not None and not job.config and not job.quiet:
         note(f"config: {path}")
     policy = msgspec.structs.replace(policy, **job.settings)

@@ -106,7 +106,9 @@ ROWS = (
     Row("counter_scale", "--counter-scale", whole_number, "PERMILLE",
         "Tokens for 1000 counted; default the model's, 1000 with --counter."),
     Row("reasoning", "--reasoning", click.Choice(REASONING), "",
-        "What happens to signed reasoning; default keep: nothing."),
+        "Signed reasoning after a change: provider lets the API drop what it no longer accepts, "
+        "keep does nothing, drop removes it; default provider where the model binds thinking to "
+        "what stands before it, else keep."),
     Row("mode", "--mode", click.Choice(MODES), "",
         "What a pass does; default elide. summarize is reserved and does nothing today."),
 )  # fmt: skip

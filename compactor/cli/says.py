@@ -42,9 +42,11 @@ def summary(report: Report, standing: int) -> str:
 def pressure(report: Report) -> str:
     """What is wrong with the size that is left; "" when nothing is."""
     left = f"{report.fixed_tokens:,} are fixed, {report.elidable_tokens:,} could still go"
-    if report.overflow:
-        over = report.tokens_after - report.window
+    over = report.tokens_after - report.window
+    if over > 0:
         return f"overflow: {report.tokens_after:,} tokens, {over:,} over the window ({left})"
+    if report.overflow:
+        return f"overflow: nothing could be freed of the {report.tokens_after:,} tokens ({left})"
     if report.pressed:
         return f"pressed: {report.tokens_after:,} tokens are still over the threshold ({left})"
     return ""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
+from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path, Reading
 from compactor.formats import blocks
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
@@ -34,6 +34,7 @@ from compactor.formats.messages import (
 from compactor.formats.native import REMOVE, Edit, compact_json
 
 ROLES = ("user", "assistant", "system")
+_EPHEMERAL = {"type": "ephemeral"}
 SIGNED = ("thinking", "redacted_thinking")
 
 
@@ -42,6 +43,7 @@ class Anthropic:
 
     name = ANTHROPIC
     leading = SYSTEM_ROLES
+    breakpoint_limit = 4
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
@@ -70,6 +72,25 @@ class Anthropic:
         if not isinstance(thinking, dict):
             return [Edit(("thinking",), {"type": "adaptive", "block_binding": binding})]
         return [Edit(("thinking", "block_binding"), binding)]
+
+    def block_at_end(self, root: Any, entry: Entry) -> Path | None:
+        if entry.kind is Kind.TOOL:
+            return entry.at
+        content = field(value_at(root, entry.at), "content")
+        if isinstance(content, str) and content:
+            return (*entry.at, "content")
+        return _last_block(content, (*entry.at, "content")) if entry.kind is Kind.USER else None
+
+    def breakpoints(self, root: Any) -> int:
+        return count_key(root, "cache_control")
+
+    def place_breakpoint(self, root: Any, at: Path) -> list[Edit]:
+        block = value_at(root, at)
+        if isinstance(block, str):
+            return [Edit(at, [{"type": "text", "text": block, "cache_control": _EPHEMERAL}])]
+        if field(block, "cache_control") is not None:
+            return []
+        return [Edit((*at, "cache_control"), _EPHEMERAL)]
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role = word_of(message, "role", ROLES, at)
@@ -152,6 +173,31 @@ def rewrite_result(block: Any, at: Path, text: str) -> list[Edit]:
     """Edits that make `text` the content of the `tool_result` block at `at`."""
     content = field(block, "content")
     return blocks.rewrite_content(content, (*at, "content"), text, ("cache_control",))
+
+
+def _last_block(content: Any, at: Path) -> Path | None:
+    """The block that ends a user message's first run of blocks that are no results."""
+    last = None
+    for index, block in enumerate(listed(content)):
+        if field(block, "type") == "tool_result":
+            if last is not None:
+                break
+        elif field(block, "type") != "text" or field(block, "text"):
+            last = index
+    return None if last is None else (*at, last)
+
+
+def count_key(value: Any, key: str) -> int:
+    """How often an object key stands in a request, whatever its depth. O(the request's shape)."""
+    found, todo = 0, [value]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            found += value.get(key) is not None
+            todo += value.values()
+        elif isinstance(value, (list, tuple)):
+            todo += value
+    return found
 
 
 def remove_signed(root: Any, entry: Entry, instead: list[Any]) -> list[Edit]:

@@ -55,6 +55,28 @@ class Lens(Protocol):
 
 
 @runtime_checkable
+class CacheBreakpoints(Protocol):
+    """A format in which a request marks where the provider's prompt cache may be read.
+
+    breakpoint_limit: how many a request may have.
+    """
+
+    breakpoint_limit: int
+
+    def block_at_end(self, root: Any, entry: Entry) -> Path | None:
+        """Address of the block that ends an entry, where a breakpoint can stand."""
+        ...
+
+    def breakpoints(self, root: Any) -> int:
+        """How many breakpoints a request has already."""
+        ...
+
+    def place_breakpoint(self, root: Any, at: Path) -> list[Edit]:
+        """Edits that set a breakpoint on the block at an address; none where one stands."""
+        ...
+
+
+@runtime_checkable
 class SignedReasoning(Protocol):
     """A format whose provider signs reasoning and may bind it to the prefix before it."""
 

@@ -136,7 +136,7 @@ def _say_result(builder: Builder, message: Any, at: Path, *, by_name: bool) -> N
     content = field(message, "content")
     texts, others, is_odd = result_facts(builder, content, (*at, "content"), READERS)
     builder.result(
-        "" if by_name else text_field(message, "tool_call_id"),
+        text_field(message, "tool_call_id"),
         texts,
         others,
         at,
