@@ -30,12 +30,22 @@ SIZES = (0, 8, 100, 200, 400, 900, 1600, 3000)
 ARGUMENTS: tuple[dict[str, Any], ...] = (
     {},
     {"command": "ls"},
-    {"path": "src/a|b.py", "start_line": 3, "x": [1, 2.5, None]},
-    {"file_path": "/src/../a.py", "offset": 10, "limit": 20},
+    {"path": "a.py", "x": [1, 2.5, None]},
     {"text": "é\n" * 40},
     {"seq": 2},
-    {"id": "#0012"},
 )
+RECALLS: tuple[dict[str, Any], ...] = ({"id": "#0012"}, {"id": "AB"}, {"seq": 2}, {"query": "x"})
+READS: tuple[dict[str, Any], ...] = (
+    {"file_path": "/src/a.py"},
+    {"file_path": "/src/../src/a.py", "offset": 10, "limit": 20},
+    {"file_path": "b|c\n.py", "limit": 5},
+)
+ARGUMENTS_OF = {
+    "Read": READS,
+    "read_file": READS,
+    "recall": RECALLS,
+    "mcp__x__recall": RECALLS,
+}
 
 
 @st.composite
@@ -94,9 +104,10 @@ def _add_oddity(draw: st.DrawFn, talk: Conversation, lacks: set[str]) -> None:
 
 @st.composite
 def _calls(draw: st.DrawFn, with_images: bool) -> ToolCall:
+    name = draw(st.sampled_from(NAMES))
     return ToolCall(
-        name=draw(st.sampled_from(NAMES)),
-        arguments=draw(st.sampled_from(ARGUMENTS)),
+        name=name,
+        arguments=draw(st.sampled_from(ARGUMENTS_OF.get(name, ARGUMENTS))),
         result=draw(bodies()),
         error=draw(rarely(5)),
         images=draw(st.integers(1, 2)) if with_images and draw(rarely(12)) else 0,
@@ -114,15 +125,17 @@ def policies(draw: st.DrawFn) -> Policy:
         "reserve_tokens": st.sampled_from([window // 2, window // 20, window - 1]),
         "keep_recent": st.integers(0, 4),
         "recent_tokens": st.sampled_from([0, window // 20, window]),
-        "evidence_budget_tokens": st.sampled_from([0, window // 20, window // 2]),
+        "evidence_budget_tokens": st.sampled_from([0, window // 5, window // 2]),
         "evidence_tools": st.sampled_from([(), ("bash",), ("scan_sinks", "note")]),
-        "protected_tools": st.sampled_from([("note",), ("bash",)]),
+        "protected_tools": st.sampled_from([("note", "Read"), ("bash",)]),
         "pins": st.lists(st.integers(0, 12), max_size=3).map(tuple),
         "min_gain": st.sampled_from([0, 1, 80]),
         "min_freed": st.sampled_from([0, 1, window // 4, window]),
         "counter_scale": st.sampled_from([999, 1500]),
     }
-    chosen = {name: draw(values) for name, values in optional.items() if draw(rarely(4))}
+    chosen = {name: draw(values) for name, values in optional.items() if draw(rarely(3))}
+    if draw(rarely(4)):
+        chosen["min_freed"] = window
     if "keep_recent" not in chosen and draw(st.booleans()):
         chosen["keep_recent"] = draw(st.integers(1, 3))
     overhead = draw(st.sampled_from([0, 0, window // 10]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from claude_rows import call, prompt, read, result, said, shown, used
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
@@ -203,7 +203,6 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(ROWS, IDS), max_size=12))
 def test_any_lines_are_read_or_refused_and_no_line_is_read_twice(rows: list[Any]) -> None:
     root = Rows(rows)

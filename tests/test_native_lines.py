@@ -38,7 +38,7 @@ def test_edits_in_json_lines_leave_every_other_line_as_it_was(
 RECORDS = [
     '{"type":"user","n":[1,{"k":"v"}],"text":"a \\"{b}\\" [c]: {, é"}',
     '{"type": "assistant", "m": {"content": [{"type": "text", "text": "x\\\\"}]}}',
-    '{"type":"user","uuid":"u3","m":{"role":"user","content":"d"}}',
+    '{"type":"user","uuid":"u3","m":{"role":"user","content":"d\\"{\\\\"}}',
 ]
 
 
@@ -79,6 +79,27 @@ def test_a_record_glued_behind_a_stub_cut_at_any_byte_is_read_or_reported() -> N
             edited = document.edited([Edit((1, "m"), REMOVE), Edit((2, "n"), 0)])
             assert edited.startswith(f"{RECORDS[0]}\n{stub}".encode())
             assert read(edited).root == [first, {"type": "user", "uuid": "u3"}, {**first, "n": 0}]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "damaged"),
+    [
+        ('{"a":"b{"c":1}\n{"d":2}\n', [{"c": 1}, {"d": 2}], [1]),
+        ('n":"t"}}\n{"d":2}\n{"e":3}', [{"d": 2}, {"e": 3}], [1]),
+        ('{"a":1}\n{"text":"if (x) {}\n{"b":2}', [{"a": 1}, {"b": 2}], [2]),
+        ('{"a":1}\n{"text":"see [1]\n{"b":2}', [{"a": 1}, {"b": 2}], [2]),
+        ('{"a":1}\n5\n"x"\n{"b":2}', [{"a": 1}, 5, "x", {"b": 2}], []),
+        ('{"a":1}\n5 {"b":2}\n', [{"a": 1}, {"b": 2}], [2]),
+        ('{"a":1}{"b":2}{"c', [{"a": 1}, {"b": 2}], [1]),
+        ('{"a":1}{"b', [{"a": 1}], [1]),
+        ("[1]\n\t\n[2]\r\n", [[1], [2]], []),
+    ],
+)
+def test_whole_records_are_told_from_damage(text: str, rows: list[Any], damaged: list[int]) -> None:
+    document = read(text)
+    assert (document.is_lines, document.root) == (True, rows)
+    assert [finding.path for finding in document.findings] == [f"input:{line}" for line in damaged]
+    assert document.edited([]) == text.encode()
 
 
 def test_damage_is_reported_with_its_line_and_byte() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import traceback
 
 import click
 
-from compactor.cli.screen import hush, plain
+from compactor.cli.screen import hush, note, plain
 from compactor.core.errors import CompactorError, InternalError
 
 REFUSED, FAULT, OVERFLOW, INTERRUPTED, UNREAD = 1, 3, 4, 130, 141
@@ -45,5 +44,4 @@ def _fault(error: BaseException) -> str:
 
 
 def _say(message: str) -> None:
-    with contextlib.suppress(OSError):
-        click.echo(click.style("error", fg="red") + f": {plain(message)}", err=True)
+    note(click.style("error", fg="red") + f": {plain(message)}")

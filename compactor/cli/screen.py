@@ -56,7 +56,7 @@ def show(text: str) -> None:
     Raises:
         CompactorError: `output.unwritable`.
     """
-    _write(lambda: click.echo(text))
+    _write(lambda: click.echo(text, file=sys.stdout))
 
 
 def write_bytes(data: bytes) -> None:
@@ -65,12 +65,13 @@ def write_bytes(data: bytes) -> None:
     Raises:
         CompactorError: `output.unwritable`.
     """
-    _write(lambda: click.echo(data, nl=False))
+    _write(lambda: click.echo(data, file=sys.stdout, nl=False))
 
 
 def note(text: str) -> None:
-    """A line of talk."""
-    click.echo(text, err=True)
+    """A line of talk. Where nobody can hear it, the work goes on."""
+    with contextlib.suppress(OSError):
+        click.echo(text, file=sys.stderr, err=True)
 
 
 def note_findings(findings: Iterable[Finding]) -> None:

@@ -18,10 +18,11 @@ from compactor.formats.entries import Entries
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
 from compactor.formats.openai_chat import OpenAIChat
+from compactor.formats.openai_responses import OpenAIResponses
 
 __all__ = ["FORMATS", "detect", "lens"]
 
-_LENSES: tuple[Lens, ...] = (ClaudeCode(), Entries(), OpenAIChat(), Anthropic())
+_LENSES: tuple[Lens, ...] = (ClaudeCode(), Entries(), OpenAIResponses(), OpenAIChat(), Anthropic())
 
 FORMATS: Mapping[str, Lens] = MappingProxyType({each.name: each for each in _LENSES})
 """Format name → lens."""

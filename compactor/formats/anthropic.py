@@ -32,6 +32,7 @@ from compactor.formats.messages import (
     word_of,
 )
 from compactor.formats.native import REMOVE, Edit, compact_json
+from compactor.formats.objects import is_object, members
 
 ROLES = ("user", "assistant", "system")
 _EPHEMERAL = {"type": "ephemeral"}
@@ -224,11 +225,11 @@ def is_sealed(block: Any) -> bool:
 
     A reference loads a tool's definition; what is encrypted or signed is refused when it changes.
     """
-    if not isinstance(block, dict):
+    if not is_object(block):
         return False
-    return block.get("type") == "tool_reference" or any(
+    return field(block, "type") == "tool_reference" or any(
         value is not None and (key == "signature" or str(key).startswith("encrypted_"))
-        for key, value in block.items()
+        for key, value in members(block)
     )
 
 

@@ -20,6 +20,11 @@ Readers = Mapping[str, Callable[[Any], Part]]
 """Block type → what a block of this type counts as. `text` is not in it."""
 
 
+def as_text(block: Any) -> Part:
+    """The reader that makes a type another word for `text`, in bodies too."""
+    return Part(PartKind.TEXT, text_field(block, "text"))
+
+
 def content_parts(builder: Builder, content: Any, at: Path, readers: Readers) -> list[Part]:
     """Parts of a content without calls and results: a string, a list of blocks, or nothing."""
     if isinstance(content, str):
@@ -33,19 +38,23 @@ def content_parts(builder: Builder, content: Any, at: Path, readers: Readers) ->
 
 def block_part(builder: Builder, block: Any, at: Path, readers: Readers) -> Part:
     """The part of one block that is neither call nor result."""
-    text = block_text(builder, block, at)
+    text = block_text(builder, block, at, readers)
     if text is not None:
         return Part(PartKind.TEXT, text)
     kind = field(block, "type")
     read = readers.get(kind) if isinstance(kind, str) else None
-    return read(block) if read is not None else unknown_part(builder, block, at)
+    if read is None or read is as_text:
+        return unknown_part(builder, block, at)
+    return read(block)
 
 
-def block_text(builder: Builder, block: Any, at: Path) -> str | None:
+def block_text(builder: Builder, block: Any, at: Path, readers: Readers) -> str | None:
     """The text of a text block; None for any other block."""
-    text = field(block, "text")
-    if field(block, "type") != "text" or not isinstance(text, str):
+    kind, text = field(block, "type"), field(block, "text")
+    if not isinstance(text, str) or not isinstance(kind, str):
         return None
+    if kind != "text":
+        return text if readers.get(kind) is as_text else None
     if not text:
         builder.report("empty_text", "providers refuse an empty text block", spell(at))
     return text
@@ -67,7 +76,7 @@ def result_facts(
     texts: list[str] = []
     others: list[Part] = []
     for index, block in enumerate(content):
-        text = block_text(builder, block, (*at, index))
+        text = block_text(builder, block, (*at, index), readers)
         if text is None:
             others.append(block_part(builder, block, (*at, index), readers))
         elif text:
@@ -87,11 +96,18 @@ def other_part(native: Any) -> Part:
     return Part(PartKind.OTHER, size=len(text), digest=digest_of(text))
 
 
-def rewrite_content(content: Any, at: Path, text: str, kept: Sequence[str]) -> list[Edit]:
+def rewrite_content(
+    content: Any,
+    at: Path,
+    text: str,
+    kept: Sequence[str],
+    kind: str = "text",
+) -> list[Edit]:
     """Edits that make `text` the content at `at`: a string stays one, blocks become one text block.
 
     Args:
         kept: keys (cache breakpoints) of which the new block has the last value of the old ones.
+        kind: type of the new block.
 
     Returns:
         nothing when there is no content to rewrite.
@@ -100,7 +116,7 @@ def rewrite_content(content: Any, at: Path, text: str, kept: Sequence[str]) -> l
         return [Edit(at, text)]
     if not isinstance(content, list):
         return []
-    block: dict[str, Any] = {"type": "text", "text": text}
+    block: dict[str, Any] = {"type": kind, "text": text}
     for key in kept:
         values = [field(old, key) for old in content if field(old, key) is not None]
         if values:

@@ -8,6 +8,7 @@ last one ended. Specification: DESIGN section 3.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 import msgspec
@@ -27,7 +28,10 @@ class Builder:
         self._entries: list[Entry] = []
         self._starts: list[int] = []
         self._calls: dict[str | tuple[str], list[Call]] = {}
+        self._open: _OpenCalls | None = None
         self._finding_items: list[int] = []
+        self._aliases: dict[str, list[str]] = {}
+        self._alias_items: list[tuple[int, str]] = []
         self._item = 0
         self._more_parts: list[Part] = []
         self._more_calls: list[Call] = []
@@ -58,6 +62,7 @@ class Builder:
     def turn(self, parts: Iterable[Part], calls: Iterable[Call], at: Path) -> None:
         """A model message or item; adjacent ones become one entry."""
         calls = tuple(calls)
+        self._open = None
         if self._entries and self._entries[-1].kind is Kind.ASSISTANT:
             self._more_parts += _counted(parts)
             self._more_calls += calls
@@ -77,6 +82,7 @@ class Builder:
         required: bool = False,
         cleared: bool = False,
         name: str = "",
+        in_order: bool = False,
         orphan_path: str = "",
     ) -> None:
         """One tool result.
@@ -86,12 +92,17 @@ class Builder:
             texts: the text blocks, joined with a newline into the body.
             others: media and unknown blocks, in order.
             name: the tool's name where the format has no call ids (legacy functions).
+            in_order: results without a usable id answer the calls of that name of the turn before
+                in their order, and that one is known must show in the input.
             orphan_path: where to point when no call is known; "" reports nothing.
         """
-        call = self._answered(call_id, name)
-        if call is None and orphan_path:
+        call = self._in_order(call_id, name) if in_order else self._answered(call_id, name)
+        by_name = bool(name) and not call_id
+        if call is None and orphan_path and (in_order or not by_name):
             said = call_id or name
             self.report("orphan_result", f"no call is known for result {said!r}", orphan_path)
+        if call is None and by_name:
+            call = Call("", name, "")
         self._push(
             Entry(
                 kind=Kind.TOOL,
@@ -106,6 +117,16 @@ class Builder:
             )
         )
 
+    def alias(self, other: str, call_id: str) -> None:
+        """Say that a result may name a call by another of its ids."""
+        self._aliases.setdefault(other, []).append(call_id)
+        self._alias_items.append((self._item, other))
+
+    def call_id_of(self, name: str) -> str:
+        """The id of the nearest earlier call with this id or alias; the given one if none is."""
+        known = self._aliases.get(name)
+        return known[-1] if known and not self._calls.get(name) else name
+
     def report(self, code: str, message: str, path: str = "", seq: int | None = None) -> None:
         """Keep a finding of the current item."""
         self.findings.append(Finding(code, message, path, seq))
@@ -119,6 +140,7 @@ class Builder:
             earlier and may still grow. O(what is forgotten).
         """
         self._settle()
+        self._open = None
         while self._starts and self._starts[-1] >= item:
             self._pop()
         if self._entries and self._entries[-1].kind is Kind.ASSISTANT:
@@ -128,6 +150,8 @@ class Builder:
         while self._finding_items and self._finding_items[-1] >= item:
             self._finding_items.pop()
             self.findings.pop()
+        while self._alias_items and self._alias_items[-1][0] >= item:
+            self._aliases[self._alias_items.pop()[1]].pop()
         return item
 
     def _push(self, entry: Entry) -> None:
@@ -154,11 +178,52 @@ class Builder:
             self._calls[_key(call.id, call.name)].pop()
 
     def _answered(self, call_id: str, name: str) -> Call | None:
-        """The nearest earlier call with this id; without an id, a call made of the given name."""
+        """The nearest earlier call with this id; without an id, with this name and no id either."""
         known = self._calls.get(_key(call_id, name)) if call_id or name else None
-        if known:
-            return known[-1]
-        return Call("", name, "") if name and not call_id else None
+        return known[-1] if known else None
+
+    def _in_order(self, call_id: str, name: str) -> Call | None:
+        """The call with this id, else the first of this name that the turn before left open.
+
+        A result with an id answers no call with another one.
+        """
+        if self._open is None:
+            self._settle()
+            self._open = _OpenCalls(self._entries)
+        call = self._answered(call_id, name) if call_id else None
+        if call is None:
+            first = self._open.first(name)
+            has_other_id = bool(call_id) and first is not None and bool(first.id)
+            call = self._answered("", name) if first is None or has_other_id else first
+        if call is not None:
+            self._open.take(call)
+        return call
+
+
+class _OpenCalls:
+    """The calls of the last turn that no result has taken, each name's in order. O(its tail)."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._taken: set[Path] = set()
+        self._waiting: dict[str, deque[Call]] = {}
+        for entry in reversed(entries):
+            if entry.kind is Kind.ASSISTANT:
+                for call in entry.calls:
+                    self._waiting.setdefault(call.name, deque()).append(call)
+                return
+            if entry.call is not None:
+                self.take(entry.call)
+
+    def first(self, name: str) -> Call | None:
+        """The first open call of this name. Amortised O(1)."""
+        waiting = self._waiting.get(name)
+        while waiting and waiting[0].at in self._taken:
+            waiting.popleft()
+        return waiting[0] if waiting else None
+
+    def take(self, call: Call) -> None:
+        """A result answers this call."""
+        self._taken.add(call.at)
 
 
 def _key(call_id: str, name: str) -> str | tuple[str]:

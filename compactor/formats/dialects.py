@@ -1,20 +1,24 @@
-"""Tells the two dialects of `{role, content}` messages apart by signs, looked up in tables.
+"""Tells the dialects of message lists apart by signs, looked up in tables.
 
-Chat Completions has roles and keys that the Anthropic API refuses, Anthropic has calls and results
-among its blocks: whichever comes first decides. Without any of these hints do: Anthropic's block
-types and body keys, then a system message in the list or the model's name. What has neither (plain
-texts) reads the same in both, and counts as Anthropic.
+Gemini has `parts`. Of `{role, content}` messages Chat Completions has roles and keys that the
+Anthropic API refuses, Anthropic has calls and results among its blocks, Converse has blocks without
+a type: whichever comes first decides. Without any of these hints do: Converse's body keys, then
+Anthropic's block types and body keys, then a system message in the list or the model's name. What
+has neither (plain texts) reads the same in all, and counts as Anthropic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from compactor.formats.messages import SYSTEM_ROLES, field, listed, text_field
 
 ANTHROPIC = "anthropic"
+BEDROCK = "bedrock"
+GEMINI = "gemini"
 OPENAI_CHAT = "openai-chat"
+OPENAI_RESPONSES = "openai-responses"
 
 _CHAT_ROLES = ("developer", "tool", "function")
 _CHAT_KEYS = ("tool_calls", "function_call", "tool_call_id", "reasoning_content", "refusal")
@@ -56,7 +60,16 @@ _ANTHROPIC_FIELDS = (
     "thinking",
     "top_k",
 )
+_CONVERSE_BLOCKS = (
+    *("text", "toolUse", "toolResult", "reasoningContent", "cachePoint", "image", "document"),
+    *("video", "audio", "guardContent", "citationsContent", "searchResult"),
+)
+_CONVERSE_FIELDS = (
+    *("modelId", "toolConfig", "inferenceConfig", "guardrailConfig"),
+    *("additionalModelRequestFields", "additionalModelResponseFieldPaths", "performanceConfig"),
+)
 _CHAT_MODELS = ("gpt", "chatgpt", "o1", "o3", "o4")
+_RESPONSES_BLOCKS = ("input_text", "output_text", "input_image", "input_file")
 
 
 def dialect(root: Any) -> str | None:
@@ -64,6 +77,8 @@ def dialect(root: Any) -> str | None:
 
     Looks at shape and names, never at lengths. O(messages + blocks), less once it is sure.
     """
+    if _is_gemini(root):
+        return GEMINI
     items = root if isinstance(root, list) else field(root, "messages")
     if not isinstance(items, list) or (items and not isinstance(field(items[0], "role"), str)):
         return None
@@ -77,13 +92,72 @@ def dialect(root: Any) -> str | None:
             return OPENAI_CHAT
         if any(kind in _ANTHROPIC_BLOCKS for kind in kinds):
             return ANTHROPIC
+        if _is_converse(message):
+            return BEDROCK
         anthropic = anthropic or any(kind in _ANTHROPIC_BLOCK_HINTS for kind in kinds)
         chat = (
             chat
             or field(message, "role") in SYSTEM_ROLES
             or any(kind in _CHAT_BLOCK_HINTS for kind in kinds)
         )
+    if any(fields.get(key) is not None for key in _CONVERSE_FIELDS):
+        return BEDROCK
     return OPENAI_CHAT if chat and not anthropic else ANTHROPIC
+
+
+def is_responses(root: Any, item_types: Collection[str]) -> bool:
+    """Whether a root is a Responses request or a list of its items.
+
+    A body has `input` where others have `messages`. In a bare list the first item decides that only
+    one dialect can hold; `message` does not, as it is the type of Anthropic's answers too.
+    """
+    if isinstance(root, dict):
+        items = root.get("input")
+        if isinstance(items, list) and not isinstance(root.get("messages"), list):
+            return not items or _is_item(items[0], item_types)
+        return isinstance(items, str) and isinstance(root.get("model"), str)
+    for item in root if isinstance(root, list) else ():
+        kinds = _kinds(item)
+        if _is_responses(item, kinds, item_types):
+            return True
+        is_leading = field(item, "role") in SYSTEM_ROLES  # `developer` is a role of both
+        if (not is_leading and _is_chat(item, kinds)) or any(k in _ANTHROPIC_BLOCKS for k in kinds):
+            return False
+    return False
+
+
+def _is_item(item: Any, item_types: Collection[str]) -> bool:
+    kind = field(item, "type")
+    return (isinstance(kind, str) and kind in item_types) or isinstance(field(item, "role"), str)
+
+
+def _is_responses(item: Any, kinds: Sequence[Any], item_types: Collection[str]) -> bool:
+    kind = field(item, "type")
+    if kind == "message":
+        has_text = isinstance(field(item, "content"), str)
+        return has_text or any(kind in _RESPONSES_BLOCKS for kind in kinds)
+    is_typed = isinstance(kind, str) and kind in item_types
+    return is_typed or any(kind in _RESPONSES_BLOCKS for kind in kinds)
+
+
+def _is_gemini(root: Any) -> bool:
+    """Contents, whose parts have no type: other lists of messages with `parts` say one."""
+    items = root if isinstance(root, list) else field(root, "contents")
+    if not isinstance(items, list):
+        return False
+    if not items:
+        return not isinstance(root, list)
+    parts = field(items[0], "parts")
+    return isinstance(parts, list) and all(field(part, "type") is None for part in parts)
+
+
+def _is_converse(message: Any) -> bool:
+    content = field(message, "content")
+    return isinstance(content, list) and any(
+        field(block, "type") is None and field(block, key) is not None
+        for block in content
+        for key in _CONVERSE_BLOCKS
+    )
 
 
 def _is_chat(message: Any, kinds: Sequence[Any]) -> bool:

@@ -17,6 +17,7 @@ from compactor.core.errors import InternalError
 from compactor.core.model import Path
 from compactor.formats.json_compact import quoted
 from compactor.formats.json_text import Pairs, as_object
+from compactor.formats.objects import changed_model, field, is_model, typed
 
 
 class _Remove:
@@ -70,7 +71,7 @@ def apply_edits(root: Any, edits: Iterable[Edit]) -> Any:
     """The root with the edits made.
 
     Args:
-        root: dicts, lists and tuples; never changed.
+        root: dicts, lists, tuples and models of SDKs; never changed.
 
     Returns:
         a value in which everything off the edited paths is the very same object and replaced keys
@@ -96,6 +97,8 @@ def applied(value: Any, node: EditNode, at: Path = ()) -> Any:
         return _applied_to_dict(value, node, at)
     if isinstance(value, (list, tuple)):
         return _applied_to_list(value, node, at)
+    if is_model(value):
+        return _applied_to_model(value, node, at)
     raise no_place(at, next(iter(node.inner)))
 
 
@@ -130,6 +133,21 @@ def _member(value: dict[Any, Any], key: str | int, inner: EditNode, at: Path) ->
     if not isinstance(key, str) or (key not in value and inner.value is KEEP):
         raise no_place(at, key)
     return value.get(key)
+
+
+def _applied_to_model(value: Any, node: EditNode, at: Path) -> Any:
+    new: dict[str, Any] = {}
+    gone: list[str] = []
+    for key, inner in node.inner.items():
+        old = field(value, str(key))
+        if not isinstance(key, str) or (old is None and inner.value is KEEP):
+            raise no_place(at, key)
+        if inner.value is REMOVE:
+            gone.append(key)
+        else:
+            made = applied(old, inner, (*at, key))
+            new[key] = made if inner.value is KEEP else typed(value, key, made)
+    return changed_model(value, new, gone)
 
 
 def _applied_to_list(

@@ -15,14 +15,16 @@ from json.encoder import encode_basestring
 from typing import Any, Final
 
 from compactor.formats.json_text import STRING, Opaque, Pairs, Spelled, is_json, read_value
+from compactor.formats.objects import is_object, members
 
 
 def compact_json(value: Any) -> str:
     """Compact JSON of a value (DESIGN section 3), in O(its size), at any depth.
 
     Values read from text come back as spelled, duplicates in order. Of Python's own, tuples are
-    arrays, numbers and keys are spelled as `json.dumps` does, and what is no JSON at all (dates,
-    bytes, sets, models, a container inside itself) is the name of its type, as a string.
+    arrays, models of SDKs the objects that they send, numbers and keys are spelled as `json.dumps`
+    does, and what is no JSON at all (dates, bytes, sets, a container inside itself) is the name of
+    its type, as a string.
     """
     pieces: list[str] = []
     levels: list[Iterator[tuple[str, Any]]] = [iter((("", value),))]
@@ -38,7 +40,7 @@ def compact_json(value: Any) -> str:
                 continue
             open_ids.append(id(item))
             within.add(id(item))
-            closers.append("}" if isinstance(item, dict) else "]")
+            closers.append("]" if isinstance(item, (list, tuple)) else "}")
             levels.append(_members(item))
             break
         else:
@@ -58,11 +60,11 @@ def _spelled(item: Any, within: set[int]) -> str | None:
         return _number(item)
     if isinstance(item, Opaque):
         return _compact_source(item.text)
-    if not isinstance(item, (dict, list, tuple)) or id(item) in within:
+    if id(item) in within or not (isinstance(item, (list, tuple)) or is_object(item)):
         return quoted(type(item).__name__)
-    if item:
-        return None
-    return "{}" if isinstance(item, dict) else "[]"
+    if isinstance(item, (list, tuple)):
+        return None if item else "[]"
+    return None if any(True for _ in members(item)) else "{}"
 
 
 _NAMES: Final = {True: "true", False: "false", None: "null"}
@@ -79,16 +81,17 @@ def _number(number: int | float) -> str:
         return f"{Decimal(number):f}"
 
 
-def _members(item: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
-    lead = "{" if isinstance(item, dict) else "["
-    if isinstance(item, dict):
-        for key, value in item.pairs if isinstance(item, Pairs) else item.items():
-            yield f"{lead}{_key(key)}:", value
-            lead = ","
-    else:
+def _members(item: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(item, (list, tuple)):
+        lead = "["
         for value in item:
             yield lead, value
             lead = ","
+        return
+    lead = "{"
+    for key, value in item.pairs if isinstance(item, Pairs) else members(item):
+        yield f"{lead}{_key(key)}:", value
+        lead = ","
 
 
 def _key(key: Any) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from compactor.core.model import Part, PartKind
 
@@ -24,6 +24,7 @@ _JPEG_BASE64 = 256 * 1024
 """A JPEG's size stands behind its metadata; further in than this it stays unknown."""
 _DATA_URL_HEADER = 256
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*")
+_URL_ALPHABET = str.maketrans("-_", "+/")
 _SPACE = {ord(c): None for c in " \t\r\n"}
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})
@@ -53,6 +54,13 @@ def image_url_part(url: str) -> Part:
     if data is not None:
         return image_part(data)
     return Part(PartKind.IMAGE, digest=digest_of(url))
+
+
+def base64_of(data: Any) -> str:
+    """The base64 of what SDKs hold as bytes, or as base64 in either alphabet; "" for anything else."""
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return binascii.b2a_base64(data, newline=False).decode("ascii")
+    return data.translate(_URL_ALPHABET) if isinstance(data, str) else ""
 
 
 def document_part(identity: str) -> Part:

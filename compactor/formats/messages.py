@@ -3,7 +3,7 @@
 A dialect says what one native message is (`message`) and what every request carries beside its
 messages (`carried`); this file walks the list. What a longer request shares with the last one by
 object identity is not read again, but for the last message, which may have grown in place. Native
-fields are looked up through `field` alone, so that another kind of object is one change here.
+fields are looked up through `field` alone, which knows dicts and the models of SDKs (`objects`).
 Specification: DESIGN section 3.
 """
 
@@ -21,19 +21,17 @@ from compactor.core.model import Call, Entry, Kind, Overhead, Path, Reading
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.native import compact_json
+from compactor.formats.objects import field as field  # the one way in, for lenses too
+from compactor.formats.objects import is_object, step_into
 
 SYSTEM_ROLES = ("system", "developer")
 _SERVER_HISTORY = (
     "previous_response_id",
     "conversation",
     "cachedContent",
+    "cached_content",
     "previous_interaction_id",
 )
-
-
-def field(native: Any, key: str) -> Any:
-    """A field of a native object; None when it is absent, null, or `native` is no object."""
-    return native.get(key) if isinstance(native, dict) else None
 
 
 def text_field(native: Any, key: str) -> str:
@@ -45,7 +43,7 @@ def text_field(native: Any, key: str) -> str:
 def value_at(root: Any, path: Path) -> Any:
     """The native value at an address that a lens made."""
     for step in path:
-        root = root[step]
+        root = step_into(root, step)
     return root
 
 
@@ -133,14 +131,14 @@ def locate(root: Any, key: str = "messages") -> Body:
     return Body(root, (key,), items)
 
 
-def refuse_server_history(root: Mapping[str, Any]) -> None:
+def refuse_server_history(native: Any, at: Path = ()) -> None:
     """Refuse a request whose history the provider keeps: we would compact only its tail."""
     for key in _SERVER_HISTORY:
-        if root.get(key) is not None:
+        if field(native, key) is not None:
             raise InputError(
                 "the history of this request is kept by the provider",
                 code="input.provider_history",
-                path=spell((key,)),
+                path=spell((*at, key)),
                 hint="send the full history in the request instead",
             )
 
@@ -156,9 +154,10 @@ def word_of(message: Any, key: str, known: Sequence[str], at: Path) -> str:
     Raises:
         InputError: `input.shape`, when the message is no object or the word is not a known one.
     """
-    if not isinstance(message, dict):
-        raise shape_error(at, "a message must be an object", "give plain dicts (model_dump)")
-    word = message.get(key)
+    if not is_object(message):
+        hint = "give dicts, or the models of the provider's SDK"
+        raise shape_error(at, "a message must be an object", hint)
+    word = field(message, key)
     if not isinstance(word, str) or word not in known:
         said = f"{key} {word[:40]!r} is unknown" if isinstance(word, str) else f"no {key}"
         raise shape_error((*at, key), said, f"one of {', '.join(known)}")
@@ -202,8 +201,14 @@ def open_calls(entries: Sequence[Entry], end: int) -> list[Call]:
         if entry.kind is Kind.ASSISTANT:
             return [call for call in entry.calls if not _taken(answered, call)]
         if entry.kind is Kind.TOOL:
-            answered[entry.call_id or (entry.name,)] += 1
+            answered[_asked(entry)] += 1
     return []
+
+
+def _asked(result: Entry) -> str | tuple[str]:
+    """What the call of a result is known by, as `_taken` looks for it."""
+    call = result.call
+    return result.call_id or ("",) if call is None else call.id or (call.name,)
 
 
 def _taken(answered: Counter[str | tuple[str]], call: Call) -> bool:
@@ -278,7 +283,11 @@ def listed(native: Any) -> Iterator[Any]:
 
 
 def _body_findings(body: Body) -> list[Finding]:
-    if body.fields.get("context_management") is None:
-        return []
-    message = "the provider edits this context as well; what it clears is not seen here"
-    return [Finding("provider_context_management", message, "$.context_management")]
+    found: list[Finding] = []
+    if body.fields.get("context_management") is not None:
+        message = "the provider edits this context as well; what it clears is not seen here"
+        found.append(Finding("provider_context_management", message, "$.context_management"))
+    if body.fields.get("truncation") == "auto":
+        message = "the provider drops items from the beginning when the window is full, unseen here"
+        found.append(Finding("provider_truncation", message, "$.truncation"))
+    return found

@@ -55,17 +55,11 @@ def changed_model(native: Any, values: Mapping[str, Any], gone: Collection[str] 
     """A copy of a model with other values; the model itself and what it holds stay as they are.
 
     Args:
-        values: key → value. Plain values get the types that the SDK has for them, where it says so
-            (its `model_construct`), so that it sends them without a complaint.
+        values: key → value.
         gone: keys to be unset.
     """
-    names = {_attribute(native, key) or key: key for key in (*values, *gone)}
-    typed = type(native).model_construct(**values)
-    new = native.model_copy(
-        update={
-            name: _typed(typed, name, values[key]) for name, key in names.items() if key in values
-        }
-    )
+    update = {_attribute(native, key) or key: value for key, value in values.items()}
+    new = native.model_copy(update=update)
     for key in gone:
         name = _attribute(native, key)
         if name is None:
@@ -76,9 +70,16 @@ def changed_model(native: Any, values: Mapping[str, Any], gone: Collection[str] 
     return new
 
 
-def _typed(typed: Any, name: str, value: Any) -> Any:
-    """A list or dict as the SDK would hold it; anything else is what it is."""
-    return getattr(typed, name, value) if isinstance(value, (list, dict)) else value
+def typed(native: Any, key: str, value: Any) -> Any:
+    """A plain value as a model would hold it, so that its SDK sends it without a complaint.
+
+    The models of OpenAI's and Anthropic's SDKs say so in `model_construct`, without validation;
+    others hold the value as it is.
+    """
+    if not isinstance(value, (list, dict)):
+        return value
+    made = type(native).model_construct(**{key: value})
+    return getattr(made, _attribute(native, key) or key, value)
 
 
 def _attribute(native: Any, key: str) -> str | None:

@@ -31,6 +31,7 @@ from compactor.formats.messages import (
     word_of,
 )
 from compactor.formats.native import Edit, compact_json
+from compactor.formats.objects import is_object
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
@@ -108,8 +109,8 @@ def _calls(builder: Builder, message: Any, at: Path) -> list[Call]:
         natives = None
     calls = [_call(builder, native, (*inner, i)) for i, native in enumerate(natives or ())]
     legacy = field(message, "function_call")
-    if isinstance(legacy, dict):
-        arguments = blocks.arguments_text(legacy.get("arguments"))
+    if is_object(legacy):
+        arguments = blocks.arguments_text(field(legacy, "arguments"))
         here = (*at, "function_call", "arguments")
         calls.append(Call("", text_field(legacy, "name"), arguments, here))
     return calls
@@ -121,13 +122,14 @@ def _call(builder: Builder, native: Any, at: Path) -> Call:
     if not call_id:
         builder.report("missing_id", "a call without an id", spell(at))
     function, custom = field(native, "function"), field(native, "custom")
-    if isinstance(function, dict):
-        arguments = blocks.arguments_text(function.get("arguments"))
+    if is_object(function):
+        arguments = blocks.arguments_text(field(function, "arguments"))
         return Call(
             call_id, text_field(function, "name"), arguments, (*at, "function", "arguments")
         )
-    if isinstance(custom, dict) and isinstance(custom.get("input"), str):
-        return Call(call_id, text_field(custom, "name"), custom["input"], (*at, "custom", "input"))
+    written = field(custom, "input")
+    if isinstance(written, str):
+        return Call(call_id, text_field(custom, "name"), written, (*at, "custom", "input"))
     builder.report("unknown_block", "not a call that this format is known to hold", spell(at))
     return Call(call_id, "", compact_json(native), at)
 

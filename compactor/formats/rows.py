@@ -108,8 +108,8 @@ def _opening_of(text: str, low: int, end: int) -> int | None:
     return None
 
 
-# In mirrored text a quote is escaped when an odd number of backslashes follows it.
-_MIRRORED_STRING: Final = r'"[^"]*+(?:"(?=\\(?:\\\\)*+(?!\\))[^"]*+)*+"'
+# In mirrored text a quote that a backslash follows is escaped: no opening quote stands behind one.
+_MIRRORED_STRING: Final = r'"[^"]*+(?:"(?=\\)[^"]*+)*+"'
 _TO_MIRRORED_BRACKET: Final = re.compile(
     rf'[^"\[\]{{}}]*+(?:{_MIRRORED_STRING}[^"\[\]{{}}]*+)*+', re.DOTALL
 )

@@ -1,0 +1,110 @@
+"""OpenAI Responses: request bodies with an `input`, and bare lists of items.
+
+Adjacent items of the model are one turn; every output that the client gave is an entry. Leading
+system and developer messages, `instructions` and tools are overhead. A history that the provider
+keeps is refused. What an item says is in `responses_items`.
+Specification: DESIGN section 3; reference providers.md B3, C3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compactor.core.model import Entry, Path, Reading
+from compactor.formats import blocks
+from compactor.formats.builder import Builder
+from compactor.formats.dialects import OPENAI_RESPONSES, is_responses
+from compactor.formats.messages import (
+    SYSTEM_ROLES,
+    Body,
+    Carried,
+    field,
+    listed,
+    locate,
+    read_messages,
+    refuse_server_history,
+    text_field,
+    value_at,
+)
+from compactor.formats.native import Edit
+from compactor.formats.responses_items import ITEMS, STREAMS, say_item
+
+_BREAKPOINTS = ("cache_control", "prompt_cache_breakpoint")
+
+
+class OpenAIResponses:
+    """The lens of the Responses API."""
+
+    name = OPENAI_RESPONSES
+    leading = SYSTEM_ROLES
+
+    def recognises(self, root: Any) -> bool:
+        return is_responses(root, ITEMS)
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:
+        return read_messages(self, _locate(root), known)
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        return _locate(root).items
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        item, at = value_at(root, entry.at), (*entry.at, "output")
+        output = field(item, "output")
+        if field(item, "type") == "shell_call_output" and isinstance(output, list):
+            return _rewrite_streams(output, at, text)
+        return blocks.rewrite_content(output, at, text, _BREAKPOINTS, "input_text")
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def message(self, builder: Builder, message: Any, at: Path) -> None:
+        say_item(builder, message, at)
+
+    def carried(self, body: Body, lead: Sequence[Any]) -> Carried:
+        """A stored `prompt` may hold more than the request shows, so its overhead is unknown."""
+        instructions, tools = body.fields.get("instructions"), body.fields.get("tools")
+        texts, offered = [*listed(instructions)], [*listed(tools)]
+        for item in lead:
+            texts += listed(field(item, "content"))
+            offered += listed(field(item, "tools"))
+        is_said = instructions is not None or tools is not None or bool(lead)
+        return Carried(tuple(texts), tuple(offered), is_said and body.fields.get("prompt") is None)
+
+    def tool_texts(self, tool: Any) -> list[str]:
+        """A function without parameters takes none; a namespace is a list of tools with a name."""
+        kind = field(tool, "type")
+        if kind == "namespace":
+            texts = [text_field(tool, "name"), text_field(tool, "description")]
+            for inner in listed(field(tool, "tools")):
+                texts += self.tool_texts(inner)
+            return texts
+        if kind == "function" and field(tool, "parameters") is None:
+            return [text_field(tool, "name"), text_field(tool, "description")]
+        return blocks.tool_texts(tool, tool, "parameters")
+
+
+def _locate(root: Any) -> Body:
+    """The items of an input; one that is a text is the message of a user.
+
+    Raises:
+        InputError: as `locate`.
+    """
+    text = field(root, "input")
+    if not isinstance(root, dict) or not isinstance(text, str):
+        return locate(root, "input")
+    refuse_server_history(root)
+    return Body(root, ("input",), [{"role": "user", "content": text}])
+
+
+def _rewrite_streams(chunks: Sequence[Any], at: Path, text: str) -> list[Edit]:
+    """The first `stdout` becomes the text, all other streams empty; outcomes stay."""
+    edits = [Edit((*at, 0, STREAMS[0]), text)]
+    for index, chunk in enumerate(chunks):
+        for key in STREAMS:
+            is_first = (index, key) == (0, STREAMS[0])
+            if field(chunk, key) and not is_first:
+                edits.append(Edit((*at, index, key), ""))
+    return edits
