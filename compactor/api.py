@@ -29,9 +29,10 @@ from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Settings
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
-from compactor.formats.lens import Lens, SignedReasoning
+from compactor.formats.lens import Lens
 from compactor.formats.native import Document, Edit, apply_edits, compact_json, read_document
 from compactor.loop import loop
+from compactor.shown import ShownMessages, edits_of
 
 DEFAULT_COUNTER = "o200k_base"
 
@@ -142,6 +143,7 @@ class _Workings(NamedTuple):
     lens: Lens
     reading: Reading
     fold: Fold
+    shown: ShownMessages
 
 
 def load(
@@ -245,8 +247,9 @@ def compact(
     )
     fold = workings.fold if workings is not None else None
     decision = decide(transcript.entries, journal or Journal(), settings, fold)
+    memo = workings.shown if workings is not None else _memo(transcript.lens)
     asked = _Asked(explain, place_breakpoints)
-    return _outcome(request, transcript, decision, chosen.findings, asked)
+    return _outcome(request, transcript, decision, memo, chosen.findings, asked)
 
 
 def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:  # noqa: A002
@@ -264,7 +267,11 @@ def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:
     """
     transcript = _read(request, format, None)
     view = core_render.render(transcript.entries, journal)
-    return _show(request, _edits(transcript, view))
+    return _show(request, transcript, view, _memo(transcript.lens))
+
+
+def _memo(lens: Lens) -> ShownMessages:
+    return ShownMessages(lens, loop().reasoning.removed)
 
 
 class _Asked(NamedTuple):
@@ -285,7 +292,10 @@ class _Chosen(NamedTuple):
 def _read(request: Any, format_name: str | None, workings: _Workings | None) -> Transcript:
     if isinstance(request, Transcript):
         return request
-    lens = lens_named(format_name) if format_name else detect_lens(request)
+    if format_name:
+        lens = lens_named(format_name)
+    else:
+        lens = workings.lens if workings is not None else detect_lens(request)
     known = workings.reading if workings is not None and workings.lens is lens else None
     return Transcript(lens, request, lens.read(request, known))
 
@@ -349,20 +359,22 @@ def _outcome(
     request: Any,
     transcript: Transcript,
     decision: Decision,
+    memo: ShownMessages,
     findings: tuple[Finding, ...],
     asked: _Asked,
 ) -> Outcome:
     fold, lens, root = decision.fold, transcript.lens, transcript.root
     bound = reasoning.bind(transcript, fold)
-    edits = _edits(transcript, View(fold.elided, tuple(sorted(fold.unreasoned)))) + bound.edits
+    edits = bound.edits
     frontier = breakpoints.find_frontier(lens, root, transcript.reading.entries, decision)
     if asked.breakpoints:
         placed = breakpoints.place(lens, root, transcript.reading.entries, frontier)
         edits, findings = edits + placed.edits, findings + placed.findings
-    workings = _Workings(lens, transcript.reading, fold)
+    workings = _Workings(lens, transcript.reading, fold, memo)
+    view = View(fold.elided, tuple(fold.unreasoned))
     said = transcript.findings + findings + bound.findings
     return Outcome(
-        request=_show(request, edits),
+        request=_add_edits(_show(request, transcript, view, memo), edits),
         journal=Journal(decision.journal.records, workings=workings),
         report=make_report(
             decision, transcript.format, said, frontier.report() if frontier else None
@@ -372,29 +384,20 @@ def _outcome(
     )
 
 
-def _edits(transcript: Transcript, view: View) -> list[Edit]:
-    """The edits that show a view. O(what it changes).
-
-    Made anew for every call from the request as it is now: a harness may have moved a cache
-    breakpoint in place since the last one.
-    """
-    lens, root, edits = transcript.lens, transcript.root, []
-    for seq, text in view.bodies.items():
-        entry = transcript.entries[seq]
-        if entry.body != text or entry.parts:
-            edits += lens.rewrite_body(root, entry, text)
-    for seq in view.unreasoned:
-        if isinstance(lens, SignedReasoning):
-            removed = loop().reasoning.removed
-            edits += lens.remove_reasoning(root, transcript.entries[seq], removed)
-    return edits
+def _show(request: Any, transcript: Transcript, view: View, memo: ShownMessages) -> Any:
+    """The caller's own shape with the view's changes."""
+    if not isinstance(request, Transcript):
+        return memo.show(request, transcript.entries, view)
+    lens, root, removed = transcript.lens, transcript.root, loop().reasoning.removed
+    seqs = sorted({*view.bodies, *view.unreasoned})
+    return request.with_edits(edits_of(lens, root, transcript.entries, seqs, view, removed))
 
 
-def _show(request: Any, edits: list[Edit]) -> Any:
-    """The caller's own shape with the edits made."""
-    if isinstance(request, Transcript):
-        return request.with_edits(edits)
-    return apply_edits(request, edits)
+def _add_edits(shown: Any, edits: list[Edit]) -> Any:
+    """What the request needs beside its view."""
+    if isinstance(shown, Transcript):
+        return shown.with_edits([*shown.edits, *edits])
+    return apply_edits(shown, edits)
 
 
 def _read_file(path: FilePath) -> bytes:

@@ -31,6 +31,10 @@ _SUM_CHARS = 16
 _RECORD_AT = len(_HEAD) + _SUM_CHARS + len(_MIDDLE)
 
 
+class JournalBegunError(JournalError):
+    """Another process made the file between our `open` and our first `append`: open it again."""
+
+
 class Lines(NamedTuple):
     """What a journal's bytes hold.
 
@@ -171,8 +175,8 @@ class JournalFile:
         """Add records: one write, on the disk when this returns. No records, no write.
 
         Raises:
-            JournalError: `journal.unwritable`: the file is as it was. `store.locked`: another
-                process has begun this journal meanwhile.
+            JournalError: `journal.unwritable`: the file is as it was. `store.locked`.
+            JournalBegunError: another process has begun this journal meanwhile.
         """
         records = tuple(records)
         if not records:
@@ -220,7 +224,12 @@ class JournalFile:
         assert file is not None  # it is made when it is missing
         if os.fstat(file.fileno()).st_size:
             file.close()
-            raise BlockingIOError("another process has begun this journal meanwhile")
+            raise JournalBegunError(
+                "another process has begun this journal meanwhile",
+                code="store.locked",
+                path=str(self.path),
+                hint="open it again",
+            )
         try:
             write_at(file, 0, data)
             sync_folder(self.path.parent)

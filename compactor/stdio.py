@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -42,6 +43,7 @@ def answer(line: bytes) -> bytes:
     except CompactorError as error:
         return _spelled(message, {"error": error.code, "path": error.path})
     except Exception:  # the last line of defence: one bad line must not end the service
+        traceback.print_exc()
         return _spelled(message, {"error": FAULT, "path": ""})
 
 

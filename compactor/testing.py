@@ -18,41 +18,21 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from compactor.core.errors import InputError
+from compactor.testing_facts import (
+    ASSISTANT,
+    SIGNATURE,
+    SYSTEM,
+    TOOL,
+    USER,
+    Fact,
+    Native,
+    ToolCall,
+    picture_url,
+)
+from compactor.testing_keyed import bedrock, gemini
 
-Native = dict[str, Any]
-
-USER, ASSISTANT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 IMAGES, REASONING, SYSTEM_TURNS = "images in results", "reasoning", "system turns"
 LEADING_SYSTEM = "a system turn at the start, which is no system prompt"
-_SIGNATURE = "c2lnbmF0dXJl"
-
-
-class ToolCall(NamedTuple):
-    """A call for `Conversation.parallel`; fields as the arguments of `Conversation.call`."""
-
-    name: str
-    arguments: Mapping[str, Any] = MappingProxyType({})
-    result: str | None = ""
-    error: bool = False
-    images: int = 0
-    id: str = ""
-
-
-class Fact(NamedTuple):
-    """What was said: one message of a person, a model or the system, or one tool result.
-
-    kind: user, assistant, tool or system.
-    call_id, error, images: of a tool result.
-    reasoning, calls: of a model turn.
-    """
-
-    kind: str
-    text: str
-    call_id: str = ""
-    error: bool = False
-    images: int = 0
-    reasoning: str = ""
-    calls: tuple[ToolCall, ...] = ()
 
 
 class Conversation:
@@ -186,6 +166,21 @@ class Conversation:
         written: Native = self.write("openai-chat")
         return written
 
+    def gemini(self) -> Native:
+        """A Gemini `generateContent` request body."""
+        written: Native = self.write("gemini")
+        return written
+
+    def bedrock(self) -> Native:
+        """A Bedrock Converse request body."""
+        written: Native = self.write("bedrock")
+        return written
+
+    def openai_responses(self) -> Native:
+        """A Responses request body. Functions have no error flags: give `failed=` as well."""
+        written: Native = self.write("openai-responses")
+        return written
+
     def claude_code(self) -> bytes:
         """A Claude Code session file."""
         written: bytes = self.write("claude-code")
@@ -272,7 +267,7 @@ def _anthropic_blocks(fact: Fact) -> list[Native]:
     """Reasoning, text and calls of a model turn."""
     blocks: list[Native] = []
     if fact.reasoning:
-        thinking = {"type": "thinking", "thinking": fact.reasoning, "signature": _SIGNATURE}
+        thinking = {"type": "thinking", "thinking": fact.reasoning, "signature": SIGNATURE}
         blocks.append(thinking)
     if fact.text:
         blocks.append({"type": "text", "text": fact.text})
@@ -293,8 +288,7 @@ def _anthropic_result(fact: Fact) -> Native:
 
 
 def _picture(number: int) -> Native:
-    source = {"type": "url", "url": f"https://example.com/{number}.png"}
-    return {"type": "image", "source": source}
+    return {"type": "image", "source": {"type": "url", "url": picture_url(number)}}
 
 
 def _openai_chat(talk: Conversation) -> Native:
@@ -320,6 +314,50 @@ def _openai_message(fact: Fact) -> Native:
 def _openai_call(call: ToolCall) -> Native:
     function = {"name": call.name, "arguments": json.dumps(dict(call.arguments))}
     return {"id": call.id, "type": "function", "function": function}
+
+
+def _openai_responses(talk: Conversation) -> Native:
+    body: Native = {"model": talk.model} if talk.model else {}
+    if talk.system_prompt:
+        body["instructions"] = talk.system_prompt
+    if talk.tools:
+        body["tools"] = [{"type": "function", **tool, "strict": False} for tool in talk.tools]
+    items = (item for at, fact in enumerate(talk.facts) for item in _response_items(fact, at))
+    return body | {"input": list(items)}
+
+
+def _response_items(fact: Fact, number: int) -> list[Native]:
+    """Each thing that a model does is an item of its own, in the order of its doing."""
+    if fact.kind == TOOL:
+        output: Any = fact.text
+        if fact.images:
+            text = [{"type": "input_text", "text": fact.text}] if fact.text else []
+            output = text + [_input_image(number) for number in range(fact.images)]
+        return [{"type": "function_call_output", "call_id": fact.call_id, "output": output}]
+    message: Native = {"role": fact.kind, "content": fact.text}
+    if fact.kind != ASSISTANT:
+        return [message]
+    items: list[Native] = []
+    if fact.reasoning:
+        summary = [{"type": "summary_text", "text": fact.reasoning}]
+        items.append({"type": "reasoning", "id": f"rs_{number}", "summary": summary})
+    if fact.text:
+        items.append(message)
+    items += [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": json.dumps(dict(call.arguments)),
+        }
+        for call in fact.calls
+    ]
+    return items or [message]
+
+
+def _input_image(number: int) -> Native:
+    url = f"https://example.com/{number}.png"
+    return {"type": "input_image", "image_url": url, "detail": "auto"}
 
 
 def _claude_code(talk: Conversation) -> bytes:
@@ -364,6 +402,9 @@ WRITERS: Mapping[str, Writer] = MappingProxyType(
         "anthropic": Writer(_anthropic, (LEADING_SYSTEM,)),
         "openai-chat": Writer(_openai_chat, (IMAGES, LEADING_SYSTEM)),
         "claude-code": Writer(_claude_code, (SYSTEM_TURNS,)),
+        "openai-responses": Writer(_openai_responses, (LEADING_SYSTEM,)),
+        "gemini": Writer(gemini, (SYSTEM_TURNS,)),
+        "bedrock": Writer(bedrock, (LEADING_SYSTEM,)),
     }
 )
 """Format name → its writer."""

@@ -16,7 +16,7 @@ settings.register_profile(
     "default",
     derandomize=True,
     deadline=None,
-    max_examples=40,
+    max_examples=25,
     print_blob=False,
     suppress_health_check=SLOW,
 )

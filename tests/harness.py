@@ -21,7 +21,9 @@ from compactor.core.model import Entry, Kind
 from compactor.formats import lens
 from tests.strategies import Case
 
-FORMATS = ("entries", "anthropic", "openai-chat", "claude-code")
+FORMATS = ("entries", "anthropic", "openai-chat", "claude-code", "openai-responses")
+WITHOUT_FLAGS = ("openai-chat", "openai-responses")
+"""Formats in which nothing says that a function failed."""
 WAYS = ("same objects", "new objects", "journal as text")
 LARGE = 10**9
 
@@ -70,7 +72,8 @@ class Harness:
         early, whole = messages(fresh), messages(self._whole)
         # A prefix shares its messages, but for the last one: that may still grow.
         kept = [old if old == new else new for old, new in zip(whole, early, strict=False)]
-        return kept if isinstance(fresh, list) else {**self._whole, "messages": kept}
+        key = "input" if "input" in fresh else "messages"
+        return kept if isinstance(fresh, list) else {**self._whole, key: kept}
 
 
 def send(request: Any, case: Case, journal: Journal | None = None, **more: Any) -> Sent:
@@ -93,7 +96,7 @@ def native_of(case: Case) -> Any:
 
 def failed(case: Case) -> tuple[str, ...]:
     """The failed calls, where the format has no flag for them."""
-    return case.talk.failed if case.format == "openai-chat" else ()
+    return case.talk.failed if case.format in WITHOUT_FLAGS else ()
 
 
 def alone(case: Case, **more: Any) -> Sent:
@@ -115,7 +118,7 @@ def messages(native: Any) -> Sequence[Any]:
     """The messages, entries or lines of a request."""
     if isinstance(native, list):
         return native
-    found: Sequence[Any] = native["messages"]
+    found: Sequence[Any] = native["input" if "input" in native else "messages"]
     return found
 
 

@@ -127,10 +127,10 @@ def reference(merged: list[Entry], seq: int) -> str:
         return f"seq={seq}"
     wanted, named = arguments.get("seq"), arguments.get("id")
     # OPEN: where `query` stands beside a good seq or id, these win; seq wins over id
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        # OPEN: an integer that names no earlier entry is malformed (else a marker has no bound);
-        # OPEN: it is then its own, even if an `id` stands beside it
-        return reference(merged, wanted) if 0 <= wanted < seq else f"seq={seq}"
+    # OPEN: a negative seq is malformed, and one of over 18 digits (else a marker has no bound)
+    if isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < 10**18:
+        # The store may hold what this request no longer carries (bug file B59).
+        return reference(merged, wanted) if wanted < seq else f"seq={wanted}"
     if isinstance(named, str) and re.fullmatch(r"#?[0-9a-fA-F]{1,8}", named):
         # OPEN: normalised = lower case, 4 digits at least; no id can be looked up without hygiene
         return f"#{int(named.lstrip('#'), 16):04x}"

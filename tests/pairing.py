@@ -78,6 +78,67 @@ def _openai_chat(items: Sequence[Any]) -> Iterator[Problem]:
         outstanding = [call.get("id") for call in message.get("tool_calls") or []]
 
 
+def _openai_responses(items: Sequence[Any]) -> Iterator[Problem]:
+    """Outputs follow their calls and pair with them; reasoning is followed by what it led to."""
+    asked: list[Any] = []
+    for index, item in enumerate(items):
+        kind = item.get("type", "message")
+        if kind.endswith("_call_output"):
+            if item.get("call_id") in asked:
+                asked.remove(item.get("call_id"))
+            else:
+                yield index, f"orphan output {item.get('call_id')}"
+        elif kind.endswith("_call"):
+            asked.append(item.get("call_id"))
+        following = items[index + 1] if index + 1 < len(items) else {}
+        of_model = following.get("role") == "assistant" or "call_id" in following
+        if kind == "reasoning" and (not of_model or "output" in following):
+            yield index, "reasoning without what it led to"
+    if asked:
+        yield len(items), f"no output for {asked}"
+
+
+def _bedrock(items: Sequence[Any]) -> Iterator[Problem]:
+    """Converse has Anthropic's rules for blocks that say by a key what they are."""
+    yield from _anthropic([{**item, "content": [*map(_typed, item["content"])]} for item in items])
+
+
+def _typed(block: Any) -> Any:
+    if "toolUse" in block:
+        return {"type": "tool_use", "id": block["toolUse"]["toolUseId"]}
+    if "toolResult" in block:
+        result = block["toolResult"]
+        content = [*map(_typed, result["content"])]
+        return {"type": "tool_result", "tool_use_id": result["toolUseId"], "content": content}
+    return {"type": "text", **block} if "text" in block else {"type": next(iter(block))}
+
+
+def _gemini(items: Sequence[Any]) -> Iterator[Problem]:
+    """As many responses behind a turn as it has calls, each of one of them, each an object."""
+    asked: list[Any] = []
+    for index, content in enumerate(items):
+        parts = content.get("parts") or []
+        if not parts:
+            yield index, "no parts"
+        answered = _of_key(parts, "functionResponse")
+        if asked and len(answered) != len(asked):
+            yield index, f"{len(asked)} calls, {len(answered)} responses"
+        names = [(call.get("id"), call.get("name")) for call in asked]
+        for response in answered:
+            if (response.get("id"), response.get("name")) not in names:
+                yield index, f"orphan response {response.get('id')} {response.get('name')}"
+            if not isinstance(response.get("response"), dict):
+                yield index, "a response that is no object"
+        asked = _of_key(parts, "functionCall")
+
+
+def _of_key(parts: Sequence[Any], key: str) -> list[Any]:
+    """The values of one kind, in the spelling of REST or of the SDKs."""
+    snake = "".join("_" + c.lower() if c.isupper() else c for c in key)
+    found = (part.get(key) or part.get(snake) for part in parts)
+    return [value for value in found if value is not None]
+
+
 def _claude_code(items: Sequence[Any]) -> Iterator[Problem]:
     """Lines: results and calls pair over the whole file, and every message says something."""
     spoken = [row["message"] for row in items if isinstance(row.get("message"), dict)]
@@ -111,6 +172,9 @@ CHECKS: Mapping[str, Callable[[Sequence[Any]], Iterator[Problem]]] = MappingProx
         "anthropic": _anthropic,
         "openai-chat": _openai_chat,
         "claude-code": _claude_code,
+        "openai-responses": _openai_responses,
+        "gemini": _gemini,
+        "bedrock": _bedrock,
         "entries": _entries,
     }
 )

@@ -187,10 +187,10 @@ def test_a_summary_of_several_lines_stands_before_what_was_kept() -> None:
 def test_a_kept_message_that_was_written_behind_its_compaction_is_read_once() -> None:
     reading = read(
         *OLD[:3],
-        compacted("b", "r1", preservedMessages={"uuids": ["r1", "a2"]}),
+        compacted("b", "r1", preservedMessages={"uuids": ["r1", "v"]}),
         summary("s", "b"),
-        said("a2", "s", "kept"),
-        prompt("u2", "a2", "new"),
+        prompt("v", "s", "kept"),
+        prompt("u2", "v", "new"),
     )
     assert [entry.at[0] for entry in reading.entries] == [4, 2, 5, 6]
 

@@ -313,6 +313,23 @@ def test_bad_input_leaves_journal_and_files_untouched(tmp_path: Path) -> None:
     assert [each.read_bytes() for each in sorted(tmp_path.iterdir())] == before
 
 
+def test_first_calls_at_once_agree_on_one_journal(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_bytes(as_bytes(request(200)))
+    args = [sys.executable, "-m", "compactor", "compact", "in.json", *SMALL, "-q"]
+    together = [
+        subprocess.Popen(
+            [*args, "--journal", "journal", "-o", f"out-{number}"],
+            stderr=subprocess.PIPE,
+            env=environment(),
+        )
+        for number in range(4)
+    ]
+    assert [(each.communicate()[1], each.returncode) for each in together] == [(b"", 0)] * 4
+    alone = run("in.json", *SMALL, "--journal", "alone").stdout_bytes
+    assert {(tmp_path / f"out-{number}").read_bytes() for number in range(4)} == {alone}
+    assert (tmp_path / "journal").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
 # -- files
 
 

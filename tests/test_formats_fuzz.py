@@ -81,7 +81,44 @@ ENTRIES = {
         {"kind": "tool", "call": "a", "text": "alpha", "error": False, "images": 1},
     ]
 }
-VALID = {"anthropic": ANTHROPIC, "openai-chat": CHAT, "entries": ENTRIES}
+RESPONSES = {
+    "model": "gpt-x",
+    "instructions": "s",
+    "tools": [{"type": "function", "name": "f", "parameters": {}}],
+    "input": [
+        {"role": "developer", "content": "s"},
+        {"role": "user", "content": [{"type": "input_image", "image_url": "data:,x"}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "shell_call", "call_id": "b", "action": {"commands": ["ls"]}},
+        {"type": "function_call_output", "call_id": "a", "output": "alpha"},
+        {
+            "type": "shell_call_output",
+            "call_id": "b",
+            "output": [
+                {"stdout": "beta", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}},
+                {"stdout": "", "stderr": "late", "outcome": {"type": "timeout"}},
+            ],
+        },
+        {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {"command": []}},
+        {"type": "local_shell_call_output", "id": "l", "output": "gamma"},
+        {"type": "image_generation_call", "id": "g", "result": "R0lGODlhgAJoAQAA"},
+        {"type": "custom_tool_call", "call_id": "d", "name": "g", "input": "raw"},
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "d",
+            "output": [{"type": "input_text", "text": "delta", "prompt_cache_breakpoint": {}}],
+        },
+        {"type": "apply_patch_call", "call_id": "e", "operation": {"diff": "+"}},
+        {"type": "apply_patch_call_output", "call_id": "e", "status": "failed", "output": "eps"},
+    ],
+}
+VALID = {
+    "anthropic": ANTHROPIC,
+    "openai-chat": CHAT,
+    "entries": ENTRIES,
+    "openai-responses": RESPONSES,
+}
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 words = st.sampled_from(

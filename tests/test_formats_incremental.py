@@ -56,6 +56,19 @@ chat_messages = st.one_of(
     st.builds(lambda: {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}),
 )
 
+response_items = st.one_of(
+    st.builds(lambda words: {"role": "user", "content": words}, texts),
+    st.builds(lambda words: {"role": "assistant", "content": words}, texts),
+    st.builds(lambda words: {"role": "system", "content": words}, texts),
+    st.builds(lambda words: {"type": "compaction", "encrypted_content": words}, texts),
+    ids.map(lambda i: {"type": "function_call", "call_id": i, "name": "f", "arguments": "{}"}),
+    ids.map(lambda i: {"type": "function_call_output", "call_id": i, "output": "r"}),
+    st.builds(
+        lambda i, j: {"type": "local_shell_call", "id": i, "call_id": j, "action": {}}, ids, ids
+    ),
+    ids.map(lambda i: {"type": "local_shell_call_output", "id": i, "output": "r"}),
+)
+
 neutral_entries = st.one_of(
     st.builds(lambda words: {"kind": "user", "text": words}, texts),
     st.builds(lambda words: {"kind": "system", "text": words}, texts),
@@ -70,6 +83,7 @@ MESSAGES = {
     "anthropic": anthropic_messages,
     "openai-chat": chat_messages,
     "entries": neutral_entries,
+    "openai-responses": response_items,
 }
 formats = pytest.mark.parametrize("name", MESSAGES)
 
@@ -108,6 +122,11 @@ def conversation(name, turns):
             case "openai-chat":
                 messages.append({"role": "assistant", "tool_calls": [chat_call(str(i))]})
                 messages.append({"role": "tool", "tool_call_id": str(i), "content": "r"})
+            case "openai-responses":
+                call = {"type": "local_shell_call", "id": f"i{i}", "call_id": f"c{i}", "action": {}}
+                messages.append(call)
+                output = {"type": "local_shell_call_output", "id": f"i{i}", "output": "r"}
+                messages.append(output)
             case "entries":
                 call = {"id": str(i), "name": "f", "arguments": "{}"}
                 messages.append({"kind": "assistant", "calls": [call]})

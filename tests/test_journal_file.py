@@ -7,7 +7,9 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
+import portalocker
 import pytest
 from cli_kit import environment, request
 
@@ -311,19 +313,26 @@ def test_of_two_that_begin_a_journal_at_once_the_second_is_refused(tmp_path: Pat
 
 
 def test_a_journal_that_was_moved_while_we_waited_is_not_the_journal_any_more(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
     journal_at(path, records())
     found: list[Journal] = []
+    lock, tried = portalocker.lock, threading.Event()
+
+    def watched(*args: Any) -> None:
+        tried.set()  # the file is open by now
+        lock(*args)
 
     def wait() -> None:
         with JournalFile.open(path, wait_s=60) as file:
             found.append(file.journal)
 
     with JournalFile.open(path):
+        monkeypatch.setattr(portalocker, "lock", watched)
         waiting = threading.Thread(target=wait)
         waiting.start()
+        assert tried.wait(60)
         path.rename(tmp_path / "moved")
     waiting.join()
     assert found == [Journal()]
@@ -374,7 +383,7 @@ FULL_DISK = """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     known = len(records) - 1 if case == "append" else 0
-    limits = range(0 if case == "first" else len(before), len(new), int(sys.argv[3]))
+    limits = range(len(before) if case == "append" else 0, len(new), int(sys.argv[3]))
     for limit in limits:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
         with JournalFile.open(path) as file:

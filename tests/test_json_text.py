@@ -22,6 +22,7 @@ from compactor.formats.native import (
     Opaque,
     Pairs,
     Spelled,
+    apply_edits,
     compact_json,
     compact_json_text,
 )
@@ -169,7 +170,7 @@ def test_what_is_read_does_not_depend_on_the_depth_of_the_callers_stack() -> Non
         '{"a":' * 100_000,
         "{" * 200_000 + "}" * 200_000,
         '"\\' * 200_000 + '"}',
-        "{}" * 50_000 + '{"',
+        "{}" * 100_000 + '{"',
         '\\"' * 200_000 + "}",
     ],
     ids=["lists", "objects", "braces", "quotes", "glued", "escapes"],
@@ -179,10 +180,9 @@ def test_a_hostile_line_between_records_costs_one_scan_and_is_kept(line: str) ->
     document = read(data)
     assert (document.root[0], document.root[-1]) == ({"a": 1}, {"b": 2})
     assert document.edited([]) == data.encode()
-    assert (
-        document.edited([Edit((len(document.root) - 1, "b"), 3)])
-        == data.replace("2}", "3}").encode()
-    )
+    rows = enumerate(document.root)
+    edits = [Edit((row, "n"), 3) for row, value in rows if isinstance(value, dict)]
+    assert read(document.edited(edits)).root == apply_edits(document.root, edits)
 
 
 def test_long_strings_and_integers_pass_through_and_can_be_replaced() -> None:

@@ -109,9 +109,7 @@ def test_damage_is_reported_with_its_line_and_byte() -> None:
     stay = "no whole JSON record; they stay as they are"
     assert document.findings == [
         Finding("damaged_line", f"7 bytes at byte 15 are {stay}", "input:3"),
-        Finding(
-            "damaged_line", "the record at byte 38 does not begin on a line of its own", "input:4"
-        ),
+        Finding("damaged_line", "2 records stand on one line, the second at byte 38", "input:4"),
         Finding("damaged_line", f"4 bytes at byte 46 are {stay}", "input:5"),
         Finding("damaged_line", f"2 bytes at byte 58 are {stay}", "input:6"),
     ]

@@ -410,7 +410,9 @@ def test_ids_fall_from_the_end_until_marker_and_ids_have_400_chars() -> None:
         ('{"seq": 4}', "seq=2"),  # entry 4 is itself a recall of 2
         ('{"seq": 0, "query": "x"}', "seq=0"),
         ('{"seq": 6}', "seq=6"),
-        ('{"seq": 7}', "seq=6"),
+        ('{"seq": 61}', "seq=61"),  # of a store that holds more than the request
+        (f'{{"seq": 1{"0" * 18}}}', "seq=6"),
+        ('{"seq": -1, "id": "12"}', "#0012"),
         ('{"seq": -1}', "seq=6"),
         ('{"seq": true}', "seq=6"),
         ('{"seq": 2.0, "id": "0Ab"}', "#00ab"),

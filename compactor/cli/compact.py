@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from compactor.api import Transcript
 from compactor.cli.failures import OVERFLOW
 from compactor.cli.job import (
     STDIN,
@@ -23,7 +24,9 @@ from compactor.cli.says import pressure, summary
 from compactor.cli.screen import note, note_findings, show, to_json, write_bytes
 from compactor.core.errors import CompactorError
 from compactor.core.journal import active
+from compactor.core.policy import Policy
 from compactor.durable import replace_file
+from compactor.journal_file import JournalBegunError
 
 
 @click.command("compact", cls=JobCommand, short_help="Elide old tool results of a transcript.")
@@ -67,16 +70,26 @@ def command(
     _refuse_one_file_twice(job, output, report)
     policy = policy_of(job)
     transcript = read_input(job)
-    with opened_journal(job, readonly=dry_run, create=True, force=force) as file:
-        looked = decide(job, policy, transcript, file, force=force)
-        if file is not None and not dry_run:
-            file.append(looked.added)  # on the disk before anybody sees the result
-    looked = with_findings(job, looked, file)
+    try:
+        looked = _decide(job, policy, transcript, force=force, dry_run=dry_run)
+    except JournalBegunError:  # of two first calls at once, the second goes on from the first
+        looked = _decide(job, policy, transcript, force=force, dry_run=dry_run)
     _hand_out(looked, output, report, dry_run=dry_run)
     if not job.quiet:
         _talk(looked)
     if fail_on_overflow and looked.outcome.report.overflow:
         raise click.exceptions.Exit(OVERFLOW)
+
+
+def _decide(
+    job: Job, policy: Policy, transcript: Transcript, *, force: bool, dry_run: bool
+) -> Looked:
+    """Decide, and have it in the journal, on the disk, before anybody sees the result."""
+    with opened_journal(job, readonly=dry_run, create=True, force=force) as file:
+        looked = decide(job, policy, transcript, file, force=force)
+        if file is not None and not dry_run:
+            file.append(looked.added)
+        return with_findings(job, looked, file)
 
 
 def _hand_out(looked: Looked, output: str | None, report: str | None, *, dry_run: bool) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from compactor import api, counters
 from compactor.core.count import Chars4, Measure
-from compactor.core.errors import CompactorError, InputError, PolicyError
+from compactor.core.errors import CompactorError, Finding, InputError, PolicyError
 from compactor.core.journal import Journal, decode_record, encode_record
 from compactor.core.policy import Policy, policy_from
 from compactor.formats.entries import to_neutral
@@ -100,11 +100,13 @@ def _render(given: Given) -> Result:
 
 def _read(given: Given) -> Result:
     transcript = _loaded(given)
-    measure = Measure(Chars4(), 1000, loop().tokens)
+    findings, overhead = transcript.findings, transcript.reading.overhead
+    if not overhead.known:
+        findings += (Finding("overhead_unknown", "it carries no system prompt and no tools"),)
     return {
         "entries": to_neutral(transcript.entries),
-        "overhead": measure.texts(transcript.reading.overhead.texts),
-        "findings": msgspec.to_builtins(transcript.findings),
+        "overhead": Measure(Chars4(), 1000, loop().tokens).texts(overhead.texts),
+        "findings": msgspec.to_builtins(findings),
     }
 
 

@@ -89,7 +89,7 @@ class Fold:
         self.evidence: list[int] = []
         self.candidates: dict[int, Candidate] = {}
         self.elidable_tokens = 0
-        self.unreasoned: set[int] = set()
+        self.unreasoned: dict[int, None] = {}
         self.signed: list[int] = []
         self.tables = TableWriter(loop)
         self.work = Work()
@@ -195,7 +195,7 @@ class Fold:
 
     def remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""
-        self.unreasoned.update(record.removed)
+        self.unreasoned.update(dict.fromkeys(record.removed))
         for seq in record.removed:
             if seq < self.n:
                 self._recount(seq)

@@ -18,7 +18,8 @@ from compactor.core.texts import ArtifactId, Loop, MarkerTexts
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:/@-]")
 _ID = re.compile(r"#?([0-9a-fA-F]{1,8})")
-_SEQ_DIGITS_MAX = 18
+_SEQS = 10**18
+"""No seq is as large; a larger one is malformed, so that a marker has a bound."""
 
 
 class Marker(NamedTuple):
@@ -83,9 +84,7 @@ class MarkerWriter:
         """What a recall call named, normalised; "" for a query or malformed arguments."""
         arguments = plain_arguments(call)
         target = arguments.get("seq")
-        if isinstance(target, int) and not isinstance(target, bool) and target >= 0:
-            if len(str(target)) > _SEQ_DIGITS_MAX:
-                return ""
+        if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < _SEQS:
             root = earlier.get(target) if target < seq else None
             return root or self._texts.ref_seq.format(seq=target)
         named_id = arguments.get("id")

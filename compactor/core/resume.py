@@ -9,6 +9,8 @@ sections 5 (Work) and 6.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from operator import is_
 from typing import NamedTuple
 
 from compactor.core.count import Measure
@@ -221,10 +223,9 @@ def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) 
 
 def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     """How many leading entries are the very same objects. Pointer comparison only."""
-    for seq in range(upto):
-        if known[seq] is not entries[seq]:
-            return seq
-    return upto
+    if all(map(is_, islice(known, upto), entries)):
+        return upto
+    return next(seq for seq in range(upto) if known[seq] is not entries[seq])
 
 
 def _departure(entries: Sequence[Entry], standing: Sequence[Standing]) -> int | None:

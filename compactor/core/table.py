@@ -80,20 +80,17 @@ class TableWriter:
         return "\n".join(lines)
 
     def _lines(self, tool: ReadTool, arguments: dict[str, Any]) -> str:
-        """`10-29`, `1-` or `all`; "" when the arguments are no line numbers."""
-        names = (tool.first, tool.last, tool.count)
-        given = [arguments.get(name) if name else None for name in names]
-        if tool.range and arguments.get(tool.range) is not None:
-            given = _range(arguments[tool.range])
-        if given == [None, None, None]:
-            return self._texts.all
-        if not all(value is None or _whole(value) for value in given):
+        """`10-29`, `1-` or `all`; "" when the arguments do not say it in whole numbers."""
+        if any(arguments.get(name) not in (None, False, "") for name in tool.unclear):
             return ""
-        first, last, count = given
-        start = 1 if first is None else first + 1 - tool.base
-        if last is None and count is not None:
-            last = start + count - 1
-        return f"{start}-" if last is None or last < start else f"{start}-{last}"
+        first, last = _given(arguments, tool.first), _given(arguments, tool.last)
+        count = _given(arguments, tool.count)
+        pair = arguments.get(tool.range) if tool.range else None
+        if pair is not None:
+            first, last = pair if isinstance(pair, list) and len(pair) == 2 else ("", None)
+        if first is last is count is None:
+            return self._texts.all
+        return _spelled(first, last, count, tool.base)
 
     def _cell(self, path: str) -> str:
         """A path as a table cell: one line, no bars, bounded, no half characters."""
@@ -104,16 +101,33 @@ class TableWriter:
         return clean.replace("|", "\\|")
 
 
-def _range(value: Any) -> list[Any]:
-    """First, last, count of a `[first, last]` pair; a last below 1 is the end of the file."""
-    if not isinstance(value, list) or len(value) != 2:
-        return ["", None, None]
-    first, last = value
-    return [first, None if last is None or (_whole(last) and last < 1) else last, None]
+def _given(arguments: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """The first of these arguments that the call gives; None without any."""
+    return next((arguments[name] for name in names if arguments.get(name) is not None), None)
+
+
+def _spelled(first: Any, last: Any, count: Any, base: int) -> str:
+    """Lines as people count them; a last line below the first possible one is the file's end.
+
+    A first line before the file's is its first one: harnesses take 0 for "from the start".
+    """
+    if not all(value is None or _whole(value) for value in (first, last, count)):
+        return ""
+    if first is not None and first < 0:  # counted from the file's end
+        return ""
+    start = 1 if first is None else max(1, first + 1 - base)
+    if last is not None:
+        end = last + 1 - base
+        return f"{start}-" if end < 1 else _closed(start, end)
+    return f"{start}-" if count is None else _closed(start, start + count - 1)
+
+
+def _closed(start: int, end: int) -> str:
+    return f"{start}-{end}" if start <= end else ""
 
 
 def _whole(value: Any) -> bool:
-    """A line number that a marker may carry: a plain integer of a bounded length."""
+    """A number that a cell may carry: a plain integer of a bounded length."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12
 
 

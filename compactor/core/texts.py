@@ -93,15 +93,24 @@ class TableTexts(msgspec.Struct, frozen=True):
 
 
 class ReadTool(msgspec.Struct, frozen=True):
-    """How some tools say which lines of which file they read: names of their arguments."""
+    """How some tools say which lines of which file they read: names of their arguments.
+
+    first, last, count: of the first line, the last line, how many lines; of several names the first
+        that the call gives holds.
+    range: of a `[first, last]` pair.
+    base: what the first line of a file is counted as.
+    unclear: arguments that say the lines in a way that we do not read.
+    when: what other arguments must be.
+    """
 
     tools: tuple[str, ...]
     path: str
-    first: str = ""
-    count: str = ""
-    last: str = ""
+    first: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
+    count: tuple[str, ...] = ()
     range: str = ""
     base: int = 1
+    unclear: tuple[str, ...] = ()
     when: dict[str, str] = {}
 
 

@@ -13,8 +13,10 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.formats.anthropic import Anthropic
+from compactor.formats.bedrock import Bedrock
 from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.entries import Entries
+from compactor.formats.gemini import Gemini
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
 from compactor.formats.openai_chat import OpenAIChat
@@ -22,7 +24,10 @@ from compactor.formats.openai_responses import OpenAIResponses
 
 __all__ = ["FORMATS", "detect", "lens"]
 
-_LENSES: tuple[Lens, ...] = (ClaudeCode(), Entries(), OpenAIResponses(), OpenAIChat(), Anthropic())
+_LENSES: tuple[Lens, ...] = (
+    *(ClaudeCode(), Entries(), Gemini(), OpenAIResponses(), Bedrock()),
+    *(OpenAIChat(), Anthropic()),
+)
 
 FORMATS: Mapping[str, Lens] = MappingProxyType({each.name: each for each in _LENSES})
 """Format name → lens."""

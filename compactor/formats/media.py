@@ -57,7 +57,7 @@ def image_url_part(url: str) -> Part:
 
 
 def base64_of(data: Any) -> str:
-    """The base64 of what SDKs hold as bytes, or as base64 in either alphabet; "" for anything else."""
+    """The base64 of bytes, or of base64 in either alphabet; "" for anything else."""
     if isinstance(data, (bytes, bytearray, memoryview)):
         return binascii.b2a_base64(data, newline=False).decode("ascii")
     return data.translate(_URL_ALPHABET) if isinstance(data, str) else ""

@@ -156,10 +156,18 @@ def _output(builder: Builder, item: Any, at: Path) -> None:
         at,
         error=field(item, "type") == "apply_patch_call_output"
         and field(item, "status") == "failed",
-        required=is_odd or is_sealed(item) or any(map(is_sealed, listed(output))),
+        required=is_odd
+        or _is_replayed(item)
+        or is_sealed(item)
+        or any(map(is_sealed, listed(output))),
         name="" if call_id else text_field(item, "name"),
         orphan_path=spell(at),
     )
+
+
+def _is_replayed(item: Any) -> bool:
+    """Whether a program of the provider's made the call: it is run again over the same results."""
+    return bool(field(field(item, "caller"), "type") == "program")
 
 
 def _local_shell_output(builder: Builder, item: Any, at: Path) -> None:
@@ -187,7 +195,7 @@ def _shell_output(builder: Builder, item: Any, at: Path) -> None:
         odd,
         at,
         error="timeout" in outcomes,
-        required=is_odd or is_sealed(item),
+        required=is_odd or _is_replayed(item) or is_sealed(item),
         orphan_path=spell(at),
     )
 

@@ -166,9 +166,9 @@ class LineSource:
             at, size = offset + _size(text[:start]), _size(text[start:end])
             said = f"{size} bytes at byte {at} are no whole JSON record; they stay as they are"
             self.findings.append(Finding("damaged_line", said, where))
-        for record in line.records[1:] if not line.damage else []:
-            at = offset + _size(text[: record.start])
-            said = f"the record at byte {at} does not begin on a line of its own"
+        if len(line.records) > 1 and not line.damage:
+            at = offset + _size(text[: line.records[1].start])
+            said = f"{len(line.records)} records stand on one line, the second at byte {at}"
             self.findings.append(Finding("damaged_line", said, where))
 
     def edited(self, edits: Iterable[Edit]) -> bytes:
@@ -176,15 +176,17 @@ class LineSource:
         by_row: dict[int, list[Edit]] = {}
         for path, value in edits:
             by_row.setdefault(self._row(path), []).append(Edit(path[1:], value))
-        by_line: dict[int, list[Change]] = {}
+        by_line: dict[int, list[int]] = {}
         for row in sorted(by_row):
-            by_line.setdefault(self._spans[row].line, []).extend(self._changes(row, by_row[row]))
+            by_line.setdefault(self._spans[row].line, []).append(row)
         lines: list[bytes] = []
         for index, data in enumerate(self._lines):
             if index not in by_line:
                 lines.append(data)
                 continue
-            text = replaced(_decoded(data), by_line[index])
+            text = _decoded(data)
+            found = [self._changes(text, row, by_row[row]) for row in by_line[index]]
+            text = replaced(text, [change for row in found for change in row])
             if after_space(text, 0) < len(text):  # a line whose records all went, goes
                 lines.append(text.encode("utf-8", "surrogateescape"))
         return self._head + b"\n".join(lines)
@@ -211,11 +213,11 @@ class LineSource:
             raise no_place((), row)
         return row
 
-    def _changes(self, row: int, edits: list[Edit]) -> list[Change]:
+    def _changes(self, text: str, row: int, edits: list[Edit]) -> list[Change]:
         at = self._spans[row]
         if [value for path, value in edits if not path][-1:] == [REMOVE]:
             return [Change(at.start, at.end, "")]
-        return changes(_decoded(self._lines[at.line]), at.start, self.rows[row], edits)
+        return changes(text, at.start, self.rows[row], edits)
 
 
 def _decoded(data: bytes) -> str:

@@ -1,0 +1,128 @@
+"""Puts what a view changes into native data.
+
+Recordings are shown as edits, spliced into their text. Requests are message lists that grow by a
+few messages a call, so the messages that show a change are remembered and used again, as long as
+the native message is the same object and holds the same values: a harness may move a cache
+breakpoint in place, and then the message is made anew. Nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from compactor.core.model import Entry, Path
+from compactor.core.render import View
+from compactor.formats.edits import Edit, apply_edits
+from compactor.formats.lens import Lens, SignedReasoning
+from compactor.formats.objects import step_into
+
+
+def edits_of(
+    lens: Lens, root: Any, entries: Sequence[Entry], seqs: Iterable[int], view: View, removed: str
+) -> list[Edit]:
+    """The edits that show some entries as a view has them. O(the entries).
+
+    Args:
+        removed: what a message keeps that would be left empty without its reasoning.
+    """
+    edits: list[Edit] = []
+    for seq in seqs:
+        entry = entries[seq]
+        text = view.bodies.get(seq)
+        if text is not None and (entry.body != text or entry.parts):
+            edits += lens.rewrite_body(root, entry, text)
+        elif text is None and isinstance(lens, SignedReasoning):
+            edits += lens.remove_reasoning(root, entry, removed)
+    return edits
+
+
+class _Made(NamedTuple):
+    """A message that shows changes.
+
+    native: the message as handed in; held, so that its identity stays its own.
+    snapshot: what it held then.
+    """
+
+    native: Any
+    snapshot: Any
+    shown: Any
+
+
+class ShownMessages:
+    """The messages of one growing request that show a change.
+
+    A call costs O(those messages), a comparison each; a message is made only when it is new or was
+    changed in place.
+    """
+
+    def __init__(self, lens: Lens, removed: str) -> None:
+        self._lens = lens
+        self._removed = removed
+        self._clear()
+
+    def show(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
+        """The request with the view's changes; untouched messages are the same objects."""
+        unreasoned = frozenset(view.unreasoned)
+        for seq, known in self._entries.items():
+            in_view = seq in view.bodies or seq in unreasoned
+            if not in_view or entries[seq] is not known:
+                self._clear()
+                break
+        for seq in (*view.bodies, *view.unreasoned):
+            if seq not in self._entries:
+                self._add(root, entries, seq)
+        if not self._seqs:
+            return root
+        base = self._base
+        items = list(step_into(root, base[0]) if base else root)
+        for index, seqs in self._seqs.items():
+            items[index] = self._message(root, index, items[index], entries, view, seqs)
+        if base:
+            return apply_edits(root, [Edit(base, items)])
+        return tuple(items) if isinstance(root, tuple) else items
+
+    def _clear(self) -> None:
+        self._base: Path = ()
+        self._entries: dict[int, Entry] = {}
+        self._seqs: dict[int, list[int]] = {}
+        self._made: dict[int, _Made] = {}
+
+    def _add(self, root: Any, entries: Sequence[Entry], seq: int) -> None:
+        """A changed entry that was not shown before; it may lie in several messages."""
+        entry = entries[seq]
+        self._entries[seq] = entry
+        self._base = () if isinstance(root, (list, tuple)) else entry.at[:1]
+        places = [entry.at, *(part.at for part in entry.parts if part.signed)]
+        for index in dict.fromkeys(int(place[len(self._base)]) for place in places):
+            self._seqs.setdefault(index, []).append(seq)
+            self._made.pop(index, None)
+
+    def _message(
+        self,
+        root: Any,
+        index: int,
+        native: Any,
+        entries: Sequence[Entry],
+        view: View,
+        seqs: list[int],
+    ) -> Any:
+        made = self._made.get(index)
+        if made is not None and native is made.native and native == made.snapshot:
+            return made.shown
+        at = (*self._base, index)
+        edits = edits_of(self._lens, root, entries, seqs, view, self._removed)
+        inner = [Edit(e.path[len(at) :], e.value) for e in edits if e.path[: len(at)] == at]
+        shown = apply_edits(native, inner)
+        if isinstance(native, dict):  # what a model holds cannot be compared to what it held
+            self._made[index] = _Made(native, _snapshot(native), shown)
+        return shown
+
+
+def _snapshot(native: Any) -> Any:
+    """The containers of a message copied, its leaves shared. O(its shape)."""
+    if isinstance(native, dict):
+        return {key: _snapshot(value) for key, value in native.items()}
+    if isinstance(native, list):
+        return [_snapshot(value) for value in native]
+    return native

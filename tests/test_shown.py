@@ -1,0 +1,74 @@
+"""Requests that grow: what is shown again without being made again, and what must be made anew."""
+
+from __future__ import annotations
+
+import copy
+
+import compactor
+from compactor import shown
+from compactor.testing import Conversation
+
+POLICY = compactor.Policy(window=4000, counter="chars4", keep_recent=2)
+LONG = "a line of output\n" * 60
+
+
+def grown(turns: int) -> list[dict]:
+    talk = Conversation().user("go")
+    for number in range(turns):
+        talk.call("bash", {"command": f"ls {number}"}, result=LONG)
+    return talk.anthropic()["messages"]
+
+
+def count_calls(monkeypatch, name: str) -> list[int]:
+    calls = [0]
+    real = getattr(shown, name)
+
+    def counted(*arguments):
+        calls[0] += 1
+        return real(*arguments)
+
+    monkeypatch.setattr(shown, name, counted)
+    return calls
+
+
+def test_a_message_that_shows_a_change_is_made_once(monkeypatch):
+    messages = grown(60)
+    out = compactor.compact(messages[:81], POLICY)
+    made = count_calls(monkeypatch, "edits_of")
+    again = compactor.compact(messages[:83], POLICY, out.journal)
+    assert again.report.passes == ()
+    assert made == [0]
+    assert all(a is b for a, b in zip(again.request, out.request, strict=False))
+
+
+def test_a_breakpoint_moved_in_place_is_seen_in_a_message_that_shows_a_change():
+    messages = grown(40)
+    first = compactor.compact(messages[:61], POLICY)
+    elided = next(k for k, message in enumerate(messages) if first.request[k] is not message)
+    block = messages[elided]["content"][0]
+    block["cache_control"] = {"type": "ephemeral"}
+    marked = compactor.compact(messages[:63], POLICY, first.journal)
+    assert marked.request[elided]["content"][0]["cache_control"] == {"type": "ephemeral"}
+    del block["cache_control"]
+    moved = compactor.compact(messages[:65], POLICY, marked.journal)
+    assert "cache_control" not in moved.request[elided]["content"][0]
+    assert moved.request == compactor.compact(copy.deepcopy(messages[:65]), POLICY).request
+
+
+def test_a_message_repacked_by_the_harness_is_shown_at_its_new_place():
+    messages = grown(40)
+    first = compactor.compact(messages[:61], POLICY)
+    head = [{"role": "user", "content": [{"type": "text", "text": "go"}]}]
+    repacked = head + copy.deepcopy(messages[1:63])
+    again = compactor.compact(repacked, POLICY, first.journal)
+    assert again.request == compactor.compact(copy.deepcopy(repacked), POLICY).request
+
+
+def test_a_conversation_that_was_cut_back_shows_what_still_stands():
+    messages = grown(60)
+    long = compactor.compact(messages, POLICY)
+    kept = long.report.passes[0]["entries"]
+    short = compactor.compact(messages[: kept + 4], POLICY, long.journal)
+    shown_again = [m for m in short.request if "elided" in str(m)]
+    assert [f.code for f in short.report.findings if f.code == "journal_departs"]
+    assert len(shown_again) >= len(long.report.passes[0]["elided"])

@@ -1,0 +1,19 @@
+"""Leaves the last tool result out of what it shows."""
+
+from compactor import stdio
+from faults import serve
+
+perform = stdio.perform
+
+
+def drop(op, given):
+    result = perform(op, given)
+    view = result.get("view", [])
+    tools = [index for index, entry in enumerate(view) if entry["kind"] == "tool"]
+    if tools:
+        result["view"] = view[: tools[-1]] + view[tools[-1] + 1 :]
+    return result
+
+
+stdio.perform = drop
+serve()
