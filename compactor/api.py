@@ -26,7 +26,7 @@ from compactor.core.model import Entry, Reading
 from compactor.core.policy import ModelFacts, resolve
 from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
-from compactor.core.resume import Settings
+from compactor.core.resume import Settings, begins
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
 from compactor.formats.lens import Lens
@@ -233,6 +233,8 @@ def compact(
     workings = journal.take_workings() if journal is not None else None
     transcript = _read(request, format, workings)
     header = journal.header if journal is not None else None
+    if force and journal is not None and not begins(transcript.entries, journal):
+        header = None  # what a foreign journal pins is not ours
     chosen = _choose(transcript.reading, policy or Policy(), header, counter)
     settings = Settings(
         loop=loop(),

@@ -31,6 +31,8 @@ from compactor.testing_facts import (
 )
 from compactor.testing_keyed import bedrock, gemini
 
+__all__ = ["WRITERS", "Conversation", "Fact", "ToolCall", "Writer"]
+
 IMAGES, REASONING, SYSTEM_TURNS = "images in results", "reasoning", "system turns"
 LEADING_SYSTEM = "a system turn at the start, which is no system prompt"
 

@@ -1,11 +1,13 @@
-"""Hypothesis profiles: the default run is the same on every machine, `deep` looks further.
+"""Hypothesis profiles, and which tests there are on this machine.
 
-HYPOTHESIS_PROFILE=deep pytest tests/test_laws.py
+The default run is the same everywhere; `HYPOTHESIS_PROFILE=deep pytest tests/test_laws.py` looks
+further. Tests over data that is not in the repository are collected only where that data is.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -29,3 +31,7 @@ settings.register_profile(
     suppress_health_check=SLOW,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+NEEDS = {"test_bugs.py": SHARED / "bugs", "test_transcripts.py": SHARED / "transcripts"}
+collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]

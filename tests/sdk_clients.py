@@ -44,7 +44,7 @@ class Wire:
         """One request of Anthropic's Messages API, and the model's answer to it."""
         self.answer = MESSAGE | {"content": list(content)}
         return self.anthropic.messages.parse(
-            model="claude-sonnet-4-5", max_tokens=99, messages=messages
+            model="claude-test", max_tokens=99, messages=messages
         )
 
 
@@ -63,7 +63,7 @@ MESSAGE = {
     "id": "msg_1",
     "type": "message",
     "role": "assistant",
-    "model": "claude-sonnet-4-5",
+    "model": "claude-test",
     "stop_reason": "tool_use",
     "stop_sequence": None,
     "usage": {"input_tokens": 1, "output_tokens": 1},

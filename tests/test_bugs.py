@@ -296,7 +296,10 @@ def test_b23_no_further_pass_without_something_new_to_free() -> None:
     assert all(r.tokens_after <= r.tokens_before for r in reports)
 
 
-def test_b25_a_picture_has_a_bounded_cost_and_a_name_in_the_marker() -> None:
+def test_b25_a_picture_has_a_bounded_cost_and_a_name_in_the_marker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["B25.py"])  # the generator reads it
     estimates = []
     for size in (400_000, 4_000_000):
         request = copy.deepcopy(module("B25").req)
@@ -316,7 +319,8 @@ def test_b30_one_reply_over_several_lines_changes_in_its_result_line_alone() -> 
     sums = [sum(getattr(each, key) for each in usage) for key in ("input", "cache_write")]
     sums += [sum(getattr(each, key) for each in usage) for key in ("cache_read", "output")]
     assert (len(usage), sums) == (2, [10, 1200, 1000, 199])
-    assert changed_lines(transcript, one_pass(transcript)) == [4]
+    outcome = one_pass(transcript, with_settings(keep_recent=1))
+    assert changed_lines(transcript, outcome) == [4]
 
 
 def changed_lines(transcript: Transcript, outcome: Outcome) -> list[int]:
@@ -353,7 +357,8 @@ def test_b36_lone_surrogates_are_counted_elided_and_given_back() -> None:
 def test_b41_every_shape_of_a_result_is_read_and_empty_ones_stay() -> None:
     transcript = loaded("B41")
     sizes = [len(entry.body) for entry in transcript.entries[2:9]]
-    assert sizes == [1085, 1090, 0, 0, 0, 0, 0]
+    assert sizes[:6] == [1085, 1090, 0, 0, 0, 0]
+    assert transcript.entries[8].required
     outcome = one_pass(transcript)
     found = results(outcome)
     original = results(compactor.compact(transcript, PASS, explain=True))

@@ -395,7 +395,7 @@ def test_a_read_that_failed_for_the_caller_alone_has_no_row() -> None:
 
 
 def test_a_table_has_the_newest_fifty_rows() -> None:
-    texts, _ = shown(over(reads(*(f"f{n}" for n in range(60)), size=200), 700), min_freed=1)
+    texts, _ = shown(over(reads(*(f"f{n}" for n in range(60)), size=200), 3500), window=8000)
     rows = texts[-1].split(COLUMNS)[1].split("\n")
     assert [line.split(" ")[1] for line in rows] == [f"f{n}" for n in range(10, 60)]
 

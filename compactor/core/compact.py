@@ -97,6 +97,9 @@ class _Call:
         """Decide at the end of the entries: the request that is about to be sent."""
         fold = self.fold
         self._change_settings()
+        if self.settings.rules.mode != "elide":
+            text = f"mode {self.settings.rules.mode!r} is reserved and does nothing"
+            self.findings.append(Finding("mode_reserved", text))
         if self.settings.overflowed:
             why = self._overflowed()
         else:

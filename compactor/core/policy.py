@@ -128,6 +128,8 @@ class Policy(
             value = getattr(self, name)
             if isinstance(value, list):
                 msgspec.structs.force_setattr(self, name, tuple(value))
+        if any(isinstance(pin, bool) or not isinstance(pin, int) or pin < 0 for pin in self.pins):
+            raise _out_of_range("pins", "must be seqs, whole numbers from 0")
         self._check_choices()
 
     def _check_choices(self) -> None:

@@ -6,6 +6,7 @@ section 11.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ FATES = {
     "kept:budget": "evidence within the budget",
     "kept:no_gain": "eliding it would save too little",
     "kept:not_result": "no tool result",
-    "elided": "replaced by its marker; the original is stored",
+    "elided": "replaced by its marker; the transcript handed in has the original",
 }
 WHYS = {
     "passed": "a pass was made",
@@ -75,7 +76,7 @@ class Report(msgspec.Struct, frozen=True):
 
     def to_json(self, indent: int = 2) -> str:
         """The report as JSON text."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=indent).decode()
+        return json.dumps(msgspec.to_builtins(self), indent=indent)
 
 
 def make_report(

@@ -85,9 +85,9 @@ def resume(
     if header is None:
         active(records)  # a journal without a header is damaged, an empty one is fine
         return _start(entries, settings, [])
-    _check_pinned(header, settings)
-    if not _begins(entries, header, records):
+    if not begins(entries, journal):
         return _start(entries, settings, _foreign(settings))
+    _check_pinned(header, settings)
     if fold is not None and _follow(fold, entries):
         return Resumed(fold, records, len(records), [])
     return _rebuild(entries, header, records, settings)
@@ -139,15 +139,17 @@ def _check_pinned(header: Header, settings: Settings) -> None:
         )
 
 
-def _begins(entries: Sequence[Entry], header: Header, records: Sequence[AnyRecord]) -> bool:
+def begins(entries: Sequence[Entry], journal: Journal) -> bool:
     """Whether the conversation begins with the journal's first entry, or what we made of it."""
-    if not header.first_digest:
+    header = journal.header
+    if header is None or not header.first_digest:
         return True
     if not entries:
         return False
     if entry_digest(entries[0]) == header.first_digest:
         return True
-    elisions = (e for record in records if isinstance(record, PassRecord) for e in record.elided)
+    passes = (record for record in journal.records if isinstance(record, PassRecord))
+    elisions = (elision for record in passes for elision in record.elided)
     return any(e.seq == 0 and e.text == entries[0].body for e in elisions)
 
 
