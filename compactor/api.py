@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import breakpoints, counters, models, reasoning
+from compactor import breakpoints, counters, reasoning
+from compactor import models as model_table
 from compactor.core import policy as core_policy
 from compactor.core import render as core_render
 from compactor.core.compact import Decision
@@ -27,11 +28,13 @@ from compactor.core.policy import ModelFacts, resolve
 from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Settings, begins
+from compactor.formats import FORMATS
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
-from compactor.formats.lens import Lens
+from compactor.formats.lens import CacheBreakpoints, Lens
 from compactor.formats.native import Document, Edit, apply_edits, compact_json, read_document
 from compactor.loop import loop
+from compactor.models import ModelTable
 from compactor.shown import ShownMessages, edits_of
 
 DEFAULT_COUNTER = "o200k_base"
@@ -47,8 +50,8 @@ class Policy(core_policy.Policy, frozen=True, kw_only=True):
         Raises:
             PolicyError: `policy.model_unknown`.
         """
-        if models.facts(name) is None and "window" not in settings:
-            raise models.unknown(name)
+        if model_table.facts(name) is None and "window" not in settings:
+            raise model_table.unknown(name)
         return cls(model=name, **settings)
 
     @classmethod
@@ -171,8 +174,25 @@ def load(
         name = name or str(source)
         data = _read_file(FilePath(source))
     document = read_document(data, name, strict=strict)
-    lens = lens_named(format) if format else detect_lens(document.root)
+    lens = lens_named(format) if format else None
+    if isinstance(document.root, dict) and not _recognised(document.root, lens):
+        document = _as_one_row(data, name, lens) or document
+    lens = lens or detect_lens(document.root)
     return Transcript(lens, document.root, lens.read(document.root), document)
+
+
+def _as_one_row(data: bytes, name: str, lens: Lens | None) -> Document | None:
+    """The input as JSON Lines with a single line, when a format knows it so."""
+    try:
+        row = read_document(data, name, lines=True)
+    except InputError:
+        return None
+    return row if _recognised(row.root, lens) else None
+
+
+def _recognised(root: Any, lens: Lens | None) -> bool:
+    """Whether a root is of a format at all; a recording of one line looks like one JSON value."""
+    return any(one.recognises(root) for one in ([lens] if lens else FORMATS.values()))
 
 
 def detect(source: Any) -> str:
@@ -202,6 +222,7 @@ def compact(
     force: bool = False,
     explain: bool = False,
     place_breakpoints: bool = False,
+    models: ModelTable | None = None,
 ) -> Outcome:
     """The request with old tool results elided, as it should be sent.
 
@@ -219,6 +240,7 @@ def compact(
         explain: also say the fate of every entry (O(history)).
         place_breakpoints: set cache breakpoints at the frontier and at the end of the request, as
             far as the provider's limit allows.
+        models: what is known of models instead of the table that ships (`compactor.models.load`).
 
     Returns:
         an `Outcome`. With its journal a call costs O(new entries + entries between the old and the
@@ -235,7 +257,8 @@ def compact(
     header = journal.header if journal is not None else None
     if force and journal is not None and not begins(transcript.entries, journal):
         header = None  # what a foreign journal pins is not ours
-    chosen = _choose(transcript.reading, policy or Policy(), header, counter)
+    table = models or model_table.built_in()
+    chosen = _choose(transcript.reading, policy or Policy(), header, counter, table)
     settings = Settings(
         loop=loop(),
         measure=chosen.measure,
@@ -250,7 +273,7 @@ def compact(
     fold = workings.fold if workings is not None else None
     decision = decide(transcript.entries, journal or Journal(), settings, fold)
     memo = workings.shown if workings is not None else _memo(transcript.lens)
-    asked = _Asked(explain, place_breakpoints)
+    asked = _Asked(explain, place_breakpoints, chosen.cache_rule)
     return _outcome(request, transcript, decision, memo, chosen.findings, asked)
 
 
@@ -281,6 +304,7 @@ class _Asked(NamedTuple):
 
     fates: bool
     breakpoints: bool
+    cache_rule: str | None
 
 
 class _Chosen(NamedTuple):
@@ -288,6 +312,7 @@ class _Chosen(NamedTuple):
     facts: ModelFacts | None
     model: str
     measure: Measure
+    cache_rule: str | None
     findings: tuple[Finding, ...]
 
 
@@ -303,7 +328,11 @@ def _read(request: Any, format_name: str | None, workings: _Workings | None) -> 
 
 
 def _choose(
-    reading: Reading, policy: core_policy.Policy, header: Header | None, counter: Counter | None
+    reading: Reading,
+    policy: core_policy.Policy,
+    header: Header | None,
+    counter: Counter | None,
+    table: ModelTable,
 ) -> _Chosen:
     """Model facts and counter. What a journal's header pins stays, whatever the request says."""
     findings = []
@@ -313,17 +342,19 @@ def _choose(
             f"the request names model {reading.model!r}; the journal is pinned to {header.model!r}"
         )
         findings.append(Finding("model_changed", text))
-    facts = models.facts(model) if model else None
+    known = table.find(model) if model else None
+    facts = known.facts() if known else None
     if model and facts is None:
         if policy.window is None:
-            raise models.unknown(model)
+            raise table.unknown(model)
         text = f"model {model!r} is not in the model table; counting with {DEFAULT_COUNTER}"
         findings.append(Finding("model_unknown", text))
     if not reading.overhead.known and policy.overhead_tokens is None:
         text = "overhead unknown: the input carries no system prompt and no tools"
         findings.append(Finding("overhead_unknown", text))
     measure = _measure(policy, facts, header, counter)
-    return _Chosen(policy, facts, model, measure, tuple(findings))
+    rule = known.cache_rule if known else None
+    return _Chosen(policy, facts, model, measure, rule, tuple(findings))
 
 
 def _measure(
@@ -367,16 +398,17 @@ def _outcome(
 ) -> Outcome:
     fold, lens, root = decision.fold, transcript.lens, transcript.root
     bound = reasoning.bind(transcript, fold)
-    edits = bound.edits
-    frontier = breakpoints.find_frontier(lens, root, transcript.reading.entries, decision)
+    edits, entries = bound.edits, transcript.reading.entries
+    shown = _show(request, transcript, View(fold.elided, tuple(fold.unreasoned)), memo)
+    native = _native(shown) if isinstance(lens, CacheBreakpoints) else root
+    frontier = breakpoints.find_frontier(lens, native, entries, decision)
     if asked.breakpoints:
-        placed = breakpoints.place(lens, root, transcript.reading.entries, frontier)
+        placed = breakpoints.place(lens, native, entries, frontier, asked.cache_rule)
         edits, findings = edits + placed.edits, findings + placed.findings
     workings = _Workings(lens, transcript.reading, fold, memo)
-    view = View(fold.elided, tuple(fold.unreasoned))
     said = transcript.findings + findings + bound.findings
     return Outcome(
-        request=_add_edits(_show(request, transcript, view, memo), edits),
+        request=_add_edits(shown, edits),
         journal=Journal(decision.journal.records, workings=workings),
         report=make_report(
             decision, transcript.format, said, frontier.report() if frontier else None
@@ -398,8 +430,13 @@ def _show(request: Any, transcript: Transcript, view: View, memo: ShownMessages)
 def _add_edits(shown: Any, edits: list[Edit]) -> Any:
     """What the request needs beside its view."""
     if isinstance(shown, Transcript):
-        return shown.with_edits([*shown.edits, *edits])
+        return shown.with_edits(breakpoints.added(shown.edits, edits))
     return apply_edits(shown, edits)
+
+
+def _native(shown: Any) -> Any:
+    """The native data as shown."""
+    return shown.view() if isinstance(shown, Transcript) else shown
 
 
 def _read_file(path: FilePath) -> bytes:

@@ -1,8 +1,9 @@
 """What a request must also say where its provider binds reasoning to the prefix before it.
 
 Under the policy `provider` signed reasoning stays, and the request asks the provider to drop the
-blocks whose prefix an elision changed. Specification: DESIGN section 5, Signed reasoning;
-providers.md section 1.
+blocks whose prefix an elision changed. Under `drop` the view has none of them. What the caller has
+to do for either is a finding. Specification: DESIGN section 5, Signed reasoning; providers.md
+section 1.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
+from compactor.core.model import Kind
+from compactor.formats.edits import Edit
 from compactor.formats.lens import Lens, SignedReasoning
-from compactor.formats.native import Edit
+from compactor.formats.objects import field, is_object
 
 
 class Request(Protocol):
@@ -32,21 +35,51 @@ class Bound(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+_NOTHING = Bound([], {}, ())
+
+
 def bind(request: Request, fold: Fold) -> Bound:
     """What the request needs for signed reasoning after the first change; nothing mostly."""
-    policy, lens = fold.rules.reasoning, request.lens
-    concerned = bool(fold.elided) and any(seq > min(fold.elided) for seq in fold.signed[-1:])
-    if policy == "keep" or not concerned:
-        return Bound([], {}, ())
-    if not isinstance(lens, SignedReasoning):
-        text = f"policy {policy!r} concerns no reasoning of this format; it is kept"
-        return Bound([], {}, (Finding("reasoning_kept", text),))
+    policy = fold.rules.reasoning
     if policy == "drop":
-        return Bound([], {}, ())
-    texts = fold.loop.reasoning
+        return _dropped(request, fold)
+    if policy == "keep" or not _is_concerned(fold):
+        return _NOTHING
+    lens, texts = request.lens, fold.loop.reasoning
+    if not isinstance(lens, SignedReasoning):
+        text = f"policy {policy!r} has no way to say so in this format; the reasoning is kept"
+        return Bound([], {}, (Finding("reasoning_kept", text),))
     name, value = texts.header
     edits = lens.bind_reasoning(request.root, texts.binding)
-    must = f"send header {name}: {value} and thinking.block_binding as long as this history is sent"
     if edits is None:
-        must += "; the input has no place for block_binding, so add it to the request yourself"
-    return Bound(edits or [], {name: value}, (Finding("reasoning_bound", must),))
+        return Bound([], {name: value}, (_unbound(request.root, texts.binding),))
+    text = f"send header {name}: {value} and thinking.block_binding as long as this history is sent"
+    return Bound(edits, {name: value}, (Finding("reasoning_bound", text),))
+
+
+def _is_concerned(fold: Fold) -> bool:
+    """Whether any signed reasoning is shown behind the first change."""
+    return bool(fold.elided and fold.signed) and fold.signed[-1] > min(fold.elided)
+
+
+def _unbound(root: Any, binding: dict[str, str]) -> Finding:
+    """The provider would refuse this request; what the caller can do about it."""
+    if is_object(root):
+        why = "thinking as this request has it takes no block_binding: use adaptive thinking"
+    else:
+        why = f"the input has no place for thinking.block_binding: put {binding} into the request"
+    text = f"{why}, or remove the reasoning (reasoning = drop)"
+    return Finding("reasoning_unbound", text)
+
+
+def _dropped(request: Request, fold: Fold) -> Bound:
+    """With manual thinking the provider wants the turn in progress to begin with its thinking."""
+    is_manual = field(field(request.root, "thinking"), "type") == "enabled"
+    last = fold.answered(fold.n) - 1
+    if not is_manual or last not in fold.unreasoned or fold.entries[-1].kind is Kind.USER:
+        return _NOTHING
+    text = (
+        "the pass came in the middle of a turn, whose thinking it removed; thinking of type "
+        "enabled needs it there: use adaptive"
+    )
+    return Bound([], {}, (Finding("reasoning_missing", text, seq=last),))

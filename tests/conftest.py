@@ -9,7 +9,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+from syrupy.assertion import SnapshotAssertion
+
+from tests.golden_files import GoldenText
 
 # A whole conversation is drawn for each example, and no example is measured by a clock.
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
@@ -31,6 +35,13 @@ settings.register_profile(
     suppress_health_check=SLOW,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Compares a text with a file under `golden/`."""
+    return snapshot.use_extension(GoldenText)
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 NEEDS = {"test_bugs.py": SHARED / "bugs", "test_transcripts.py": SHARED / "transcripts"}

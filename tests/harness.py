@@ -21,7 +21,10 @@ from compactor.core.model import Entry, Kind
 from compactor.formats import lens
 from tests.strategies import Case
 
-FORMATS = ("entries", "anthropic", "openai-chat", "claude-code", "openai-responses")
+FORMATS = (
+    *("entries", "anthropic", "openai-chat", "claude-code", "openai-responses"),
+    *("gemini", "bedrock"),
+)
 WITHOUT_FLAGS = ("openai-chat", "openai-responses")
 """Formats in which nothing says that a function failed."""
 WAYS = ("same objects", "new objects", "journal as text")
@@ -72,8 +75,7 @@ class Harness:
         early, whole = messages(fresh), messages(self._whole)
         # A prefix shares its messages, but for the last one: that may still grow.
         kept = [old if old == new else new for old, new in zip(whole, early, strict=False)]
-        key = "input" if "input" in fresh else "messages"
-        return kept if isinstance(fresh, list) else {**self._whole, key: kept}
+        return kept if isinstance(fresh, list) else {**self._whole, _list_key(fresh): kept}
 
 
 def send(request: Any, case: Case, journal: Journal | None = None, **more: Any) -> Sent:
@@ -118,8 +120,13 @@ def messages(native: Any) -> Sequence[Any]:
     """The messages, entries or lines of a request."""
     if isinstance(native, list):
         return native
-    found: Sequence[Any] = native["input" if "input" in native else "messages"]
+    found: Sequence[Any] = native[_list_key(native)]
     return found
+
+
+def _list_key(body: Any) -> str:
+    """The key of a body's messages."""
+    return next(key for key in ("input", "contents", "messages") if key in body)
 
 
 def without(native: Any, key: str) -> Any:

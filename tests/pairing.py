@@ -84,10 +84,11 @@ def _openai_responses(items: Sequence[Any]) -> Iterator[Problem]:
     for index, item in enumerate(items):
         kind = item.get("type", "message")
         if kind.endswith("_call_output"):
-            if item.get("call_id") in asked:
-                asked.remove(item.get("call_id"))
+            call_id = item.get("call_id") or item.get("id")
+            if call_id in asked:
+                asked.remove(call_id)
             else:
-                yield index, f"orphan output {item.get('call_id')}"
+                yield index, f"orphan output {call_id}"
         elif kind.endswith("_call"):
             asked.append(item.get("call_id"))
         following = items[index + 1] if index + 1 < len(items) else {}

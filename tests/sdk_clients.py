@@ -43,9 +43,7 @@ class Wire:
     def messages(self, messages: list[Any], *content: Any) -> Any:
         """One request of Anthropic's Messages API, and the model's answer to it."""
         self.answer = MESSAGE | {"content": list(content)}
-        return self.anthropic.messages.parse(
-            model="claude-test", max_tokens=99, messages=messages
-        )
+        return self.anthropic.messages.parse(model="claude-test", max_tokens=99, messages=messages)
 
 
 RESPONSE = {

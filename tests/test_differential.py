@@ -32,7 +32,7 @@ Entry = dict[str, Any]
 NUMBERS = (
     *("tokens_before", "tokens_after", "tier", "cutoff", "pressed", "overflow", "why", "threshold"),
 )
-OTHERS = ("anthropic", "openai-chat", "claude-code", "openai-responses")
+OTHERS = ("anthropic", "openai-chat", "claude-code", "openai-responses", "gemini", "bedrock")
 """Formats that the oracle does not know."""
 
 

@@ -109,13 +109,27 @@ def test_hosted_calls_and_their_results_belong_to_the_turn():
         },
         {"type": "mcp_tool_use", "id": "m", "name": "f", "server_name": "g", "input": {}},
         {"type": "mcp_tool_result", "tool_use_id": "m", "content": "long", "is_error": False},
-        {"type": "compaction", "content": "summary"},
     ]
     reading = read(turn(*blocks, said("found")))
     assert facts(reading) == [
         entry(Kind.ASSISTANT, ("messages", 0), parts=(*map(other, blocks), text("found")))
     ]
     assert reading.findings == []
+
+
+def test_what_the_provider_summarises_is_carried_and_said():
+    blocks = [
+        {"type": "compaction", "content": "summary"},
+        {"type": "compaction", "content": None, "encrypted_content": "x", "signature": "y"},
+        {"type": "compaction", "content": None},
+    ]
+    reading = read(turn(*blocks, said("so")), compaction={"type": "summarize"})
+    assert reading.entries[0].parts == (*map(other, blocks), text("so"))
+    assert [(f.code, f.path) for f in reading.findings] == [
+        ("provider_compaction", "$.compaction"),
+        ("provider_compaction", "$.messages[0].content[0]"),
+        ("provider_compaction", "$.messages[0].content[1]"),
+    ]
 
 
 THOUGHTS = (

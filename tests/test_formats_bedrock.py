@@ -1,34 +1,22 @@
-"""The Converse lens: what a request becomes, what a rewritten one looks like, and what boto takes."""
+"""The Converse lens: what a request becomes, and what a rewritten one looks like."""
 
 import copy
 
-import botocore.session
 import msgspec
 import pytest
-from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
-import compactor
-from compactor import Policy
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
 from compactor.formats.bedrock import Bedrock
 from compactor.formats.media import digest_of
 from compactor.formats.native import apply_edits, compact_json, read_document
-from compactor.testing import Conversation, ToolCall
-from tests import pairing
 
 LENS = Bedrock()
 GIF = "R0lGODlhgAJoAQAA"  # 640x360
 GIF_BYTES = b"GIF89a\x80\x02\x68\x01\x00\x00"
 CACHE_POINT = {"cachePoint": {"type": "default"}}
-CONVERSE = (
-    botocore.session.Session()
-    .get_service_model("bedrock-runtime")
-    .operation_model("Converse")
-    .input_shape
-)
 
 
 def read(*messages, **body):
@@ -357,20 +345,26 @@ def test_signed_reasoning_can_be_removed_without_leaving_a_message_empty(content
 BINDING = {"prefix_mismatch_behavior": "drop_block"}
 
 
-def test_the_binding_goes_where_converse_passes_the_providers_fields_on():
-    thinking = {"type": "adaptive"}
-    root = {
+@pytest.mark.parametrize(
+    ("thinking", "bound"),
+    [
+        ({"type": "adaptive"}, {"type": "adaptive", "block_binding": BINDING}),
+        ({"type": "enabled", "x": 1}, {"type": "enabled", "x": 1, "block_binding": BINDING}),
+        (
+            {"type": "adaptive", "block_binding": {"x": 1, "prefix_mismatch_behavior": "error"}},
+            {"type": "adaptive", "block_binding": {"x": 1, **BINDING}},
+        ),
+    ],
+)
+def test_the_binding_goes_where_converse_passes_the_providers_fields_on(thinking, bound):
+    fields = {"thinking": thinking, "top_k": 5}
+    root = {"messages": [user(said("x"))], "additionalModelRequestFields": fields}
+    changed = apply_edits(root, LENS.bind_reasoning(root, BINDING))
+    assert changed == {
         "messages": [user(said("x"))],
-        "additionalModelRequestFields": {"thinking": thinking, "top_k": 5},
+        "additionalModelRequestFields": {"thinking": bound, "top_k": 5},
     }
-    edits = LENS.bind_reasoning(root, BINDING)
-    assert apply_edits(root, edits) == {
-        **root,
-        "additionalModelRequestFields": {
-            "thinking": {**thinking, "block_binding": BINDING},
-            "top_k": 5,
-        },
-    }
+    assert LENS.bind_reasoning(changed, BINDING) == []
 
 
 @pytest.mark.parametrize(
@@ -378,6 +372,7 @@ def test_the_binding_goes_where_converse_passes_the_providers_fields_on():
     [
         *({}, {"additionalModelRequestFields": None}, {"additionalModelRequestFields": {}}),
         {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}},
+        {"additionalModelRequestFields": {"thinking": {"type": "other"}}},
         {"additionalModelRequestFields": {"thinking": 5}},
     ],
 )
@@ -455,99 +450,3 @@ def test_every_prefix_and_every_turn_back_reads_like_a_fresh_input(data):
         known = LENS.read(root, known)
         fresh = LENS.read(copy.deepcopy(root))
         assert (facts(known), known.findings) == (facts(fresh), fresh.findings)
-
-
-# Whole requests
-
-POLICY = Policy(window=2000, counter="chars4", keep_recent=2)
-
-
-def talk(**more):
-    return (
-        Conversation(system="be brief", tools=[{"name": "f", "description": "d", "parameters": {}}])
-        .user("go")
-        .parallel([ToolCall("f", {"n": 1}, "a" * 4000), ToolCall("f", {"n": 2}, "b" * 4000)])
-        .call("g", {}, result="c" * 4000, error=True, text="look", reasoning="hm")
-        .call("g", {"x": None}, result="", images=2)
-        .call("g", {}, result="d" * 400, **more)
-        .assistant("done")
-        .user("thanks")
-    )
-
-
-def faults(request):
-    """What boto says of a request before it is sent."""
-    report = ParamValidator().validate({"modelId": "m", **request}, CONVERSE)
-    return report.generate_report()
-
-
-def test_a_compacted_request_is_what_boto_takes_and_as_valid_as_before():
-    body = talk().bedrock()
-    body["messages"][2]["content"].append(CACHE_POINT)
-    body["messages"][2]["content"][0]["toolResult"]["content"].append(
-        {"image": {"format": "gif", "source": {"bytes": GIF_BYTES}}}
-    )
-    before = copy.deepcopy(body)
-    assert (faults(body), pairing.problems("bedrock", body["messages"])) == ("", [])
-    outcome = compactor.compact(body, POLICY)
-    assert [seq for record in outcome.report.passes for seq in record["elided"]] == [2, 3, 7]
-    assert body == before
-    messages = outcome.request["messages"]
-    assert (faults(outcome.request), pairing.problems("bedrock", messages)) == ("", [])
-    assert messages[2]["content"] == [
-        result("call_1", said("[elided 4000 chars and 1 image of f output]")),
-        result("call_2", said("[elided 4000 chars of f output]")),
-        CACHE_POINT,
-    ]
-    assert messages[4]["content"] == body["messages"][4]["content"]
-    assert [new is old for old, new in zip(body["messages"], messages, strict=True)] == [
-        index not in (2, 6) for index in range(len(messages))
-    ]
-
-
-def test_the_checks_refuse_what_converse_refuses():
-    body = talk().bedrock()
-    body["messages"][2]["content"][0]["toolResult"]["content"] = "text"
-    assert "valid types: <class 'list'>" in faults(body)
-    body = talk().bedrock()
-    del body["messages"][2]["content"][0]
-    assert pairing.problems("bedrock", body["messages"]) == [(1, "call call_1: 0 results")]
-
-
-def test_a_cache_point_that_moves_changes_nothing_else():
-    plain, marked = None, None
-    whole = talk().bedrock()["messages"]
-    for end in (3, 5, 7, 9, 12):
-        request = whole[:end]
-        with_point = [
-            *request[:-1],
-            {**request[-1], "content": [*request[-1]["content"], CACHE_POINT]},
-        ]
-        one = compactor.compact(request, POLICY, plain, format="bedrock")
-        two = compactor.compact(with_point, POLICY, marked, format="bedrock")
-        plain, marked = one.journal, two.journal
-        assert plain == marked
-        last = two.request[-1]["content"]
-        assert last[-1] == CACHE_POINT
-        assert [*two.request[:-1], {**two.request[-1], "content": last[:-1]}] == one.request
-
-
-@pytest.mark.parametrize("reasoning", ["provider", "drop", "keep"])
-def test_claudes_signed_reasoning_is_bound_dropped_or_kept(reasoning):
-    body = talk(reasoning="later").bedrock() | {"modelId": "us.anthropic.claude-opus-5-5-v1:0"}
-    body["additionalModelRequestFields"] = {"thinking": {"type": "adaptive"}}
-    policy = Policy(window=2000, counter="chars4", keep_recent=2, reasoning=reasoning)
-    outcome = compactor.compact(body, policy)
-    assert outcome.report.passes
-    signed = [
-        block
-        for message in outcome.request["messages"]
-        for block in message["content"]
-        if "reasoningContent" in block
-    ]
-    assert len(signed) == (0 if reasoning == "drop" else 2)
-    thinking = outcome.request["additionalModelRequestFields"]["thinking"]
-    assert ("block_binding" in thinking) == (reasoning == "provider")
-    assert (faults(outcome.request), pairing.problems("bedrock", outcome.request["messages"])) == (
-        *("", []),
-    )

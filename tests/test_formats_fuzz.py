@@ -113,16 +113,106 @@ RESPONSES = {
         {"type": "apply_patch_call_output", "call_id": "e", "status": "failed", "output": "eps"},
     ],
 }
+GEMINI = {
+    "model": "gemini-x",
+    "systemInstruction": {"parts": [{"text": "s"}]},
+    "config": {"tools": []},
+    "tools": [{"function_declarations": [{"name": "f", "parameters": {}}]}, {"googleSearch": {}}],
+    "contents": [
+        {"role": "user", "parts": [{"text": "go"}, {"inlineData": {"mimeType": "image/gif"}}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "hm", "thought": True},
+                {"functionCall": {"id": "a", "name": "f", "args": {}}, "thoughtSignature": "c2ln"},
+                {"functionCall": {"name": "f", "args": {"q": [1, "x"]}}},
+                {"functionCall": {"name": "f"}},
+                {"executableCode": {"code": "1"}},
+            ],
+        },
+        {
+            "parts": [
+                {"functionResponse": {"id": "a", "name": "f", "response": {"output": "alpha"}}},
+                {"functionResponse": {"name": "f", "response": {"error": {"code": 5}}}},
+                {"text": "on"},
+            ]
+        },
+        {
+            "role": "function",
+            "parts": [
+                {
+                    "function_response": {
+                        "name": "f",
+                        "response": {"rows": [1]},
+                        "parts": [
+                            {"inline_data": {"mime_type": "image/gif", "data": "R0lGODlhgAJoAQAA"}},
+                            {"fileData": {"fileUri": "gs://a"}},
+                        ],
+                    }
+                }
+            ],
+        },
+    ],
+}
+BEDROCK = {
+    "modelId": "claude-x",
+    "system": [{"text": "s"}, {"cachePoint": {"type": "default"}}],
+    "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]},
+    "additionalModelRequestFields": {"thinking": {"type": "adaptive"}},
+    "messages": [
+        {"role": "user", "content": [{"text": "go"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "sig"}}},
+                {"toolUse": {"toolUseId": "a", "name": "f", "input": {"q": [1, "x"]}}},
+                {"toolUse": {"toolUseId": "b", "name": "f", "input": {}}},
+                {"toolUse": {"toolUseId": "c", "name": "g", "type": "server_tool_use"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "toolResult": {
+                        "toolUseId": "a",
+                        "content": [{"text": "alpha"}, {"json": {"n": 1}}],
+                        "status": "error",
+                    }
+                },
+                {"cachePoint": {"type": "default"}},
+                {
+                    "toolResult": {
+                        "toolUseId": "b",
+                        "content": [
+                            {"image": {"source": {"bytes": "R0lGODlhgAJoAQAA"}}},
+                            {"document": {"name": "d", "source": {"text": "doc"}}},
+                            {"cachePoint": {"type": "default"}},
+                        ],
+                    }
+                },
+                {"text": "on"},
+            ],
+        },
+        {"role": "system", "content": [{"text": "mind"}]},
+    ],
+}
 VALID = {
     "anthropic": ANTHROPIC,
     "openai-chat": CHAT,
     "entries": ENTRIES,
     "openai-responses": RESPONSES,
+    "gemini": GEMINI,
+    "bedrock": BEDROCK,
 }
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 words = st.sampled_from(
-    ["user", "assistant", "tool", "system", "function", "text", "tool_use", "tool_result", "image"]
+    [
+        *("user", "assistant", "tool", "system", "function", "text", "tool_use", "tool_result"),
+        *("image", "model", "parts", "functionCall", "function_response", "response", "output"),
+        *("error", "thoughtSignature", "toolUse", "toolResult", "content", "json", "cachePoint"),
+    ]
 )
 values = st.recursive(
     scalars | words,

@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
 from compactor.formats.media import digest_of
@@ -459,6 +460,15 @@ def test_an_input_that_is_a_text_is_a_users_message():
     assert (reading.overhead, reading.model) == (Overhead(("be brief",), known=True), "gpt-5.4")
     longer = {**root, "input": [{"role": "user", "content": "hello"}, reply("hi")]}
     assert facts(LENS.read(longer, reading)) == facts(LENS.read(longer))
+
+
+@pytest.mark.parametrize("words", ["", "hello"])
+def test_an_input_that_is_a_text_is_given_back_as_it_was(words):
+    root = {"model": "gpt-5.4", "input": words}
+    policy = compactor.Policy(window=9, counter="chars4", reserve_tokens=8)
+    out = compactor.compact(root, policy, place_breakpoints=True)
+    assert out.request == {"model": "gpt-5.4", "input": words}
+    assert (out.report.format, out.report.entries) == ("openai-responses", 1)
 
 
 def test_instructions_leading_messages_and_tools_are_overhead():

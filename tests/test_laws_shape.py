@@ -38,6 +38,7 @@ GROUPS = (
     *(FORMATS, FORMATS[:3], FORMATS[1:], ("entries", "anthropic", "claude-code")),
     ("anthropic", "claude-code", "openai-responses"),
     ("anthropic", "openai-chat", "openai-responses"),
+    *(("anthropic", "gemini", "bedrock"), ("entries", "anthropic", "bedrock")),
 )
 """Formats that can express more of the same facts the fewer they are."""
 
@@ -103,7 +104,7 @@ def _add_unknown_fields(native: Any) -> None:
     for message in messages(native):
         message["x_unknown"] = {"b": [1, None], "a": "é"}
         inner = message.get("message", message)
-        for block in inner.get("content") or []:
+        for block in inner.get("content") or inner.get("parts") or []:
             if isinstance(block, dict):
                 block["x_unknown"] = [{}]
 
@@ -131,9 +132,13 @@ def _bare(message: Any) -> Any:
             inner.pop(key, None)
     if inner.get("type") == "function_call_output":
         inner.pop("output")
-    for block in inner.get("content") or []:
+    for block in inner.get("content") or inner.get("parts") or []:
         if isinstance(block, dict) and block.get("type") == "tool_result":
             block.pop("content")
+        if isinstance(block, dict) and ("toolResult" in block or "functionResponse" in block):
+            result = block.get("toolResult") or block["functionResponse"]
+            for key in ("content", "response", "parts"):
+                result.pop(key, None)
     return message
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import queue
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from compactor.conformance.runner import NoAnswerError
+from compactor.formats.json_text import read_value
 
 TIME_LIMIT_S = 30
 _END_LIMIT_S = 5
@@ -68,6 +69,9 @@ class Child:
         if not said.endswith(b"\n"):
             code = self._end(_END_LIMIT_S)
             raise NoAnswerError(f"ended without an answer, with exit code {code}")
+        if _id(said) != _id(line):
+            self._end(0)
+            raise NoAnswerError(f"answered another question, or none: {said[:80]!r}")
         return said
 
     def _end(self, grace_s: float) -> int | None:
@@ -105,8 +109,7 @@ class _Running:
         self._pipe(self._process.stdout).close()
         return code
 
-    def _start(self, work: object, *args: object) -> None:
-        assert callable(work)
+    def _start(self, work: Callable[..., None], *args: object) -> None:
         thread = threading.Thread(target=work, args=args, daemon=True)
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
         thread.start()
@@ -115,6 +118,15 @@ class _Running:
     def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
         assert pipe is not None  # both were asked for
         return pipe
+
+
+def _id(line: bytes) -> Any:
+    """The id of a question or an answer; the line itself where it has none."""
+    try:
+        message = read_value(line.decode("utf-8"), 0)[0]
+    except ValueError:
+        return line
+    return message.get("id") if isinstance(message, dict) else line
 
 
 def _write(pipe: IO[bytes], data: bytes) -> None:

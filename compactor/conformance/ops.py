@@ -85,7 +85,7 @@ def _compact(given: Given) -> Result:
         )
     added = outcome.journal.records[len(journal.records) :]
     return {
-        key: outcome.request,
+        _SHOWN[key]: outcome.request,
         "journal": [read_value(encode_record(record), 0)[0] for record in added],
         "report": msgspec.to_builtins(outcome.report),
     }
@@ -95,7 +95,7 @@ def _render(given: Given) -> Result:
     key, request = _conversation(given)
     journal = _journal(given)
     with _within(f"{GIVEN}.{key}"):
-        return {key: api.render(request, journal, format=_format(given))}
+        return {_SHOWN[key]: api.render(request, journal, format=_format(given))}
 
 
 def _read(given: Given) -> Result:
@@ -150,14 +150,18 @@ OPS: Mapping[str, Op] = MappingProxyType(
 """Operation name → what it does. `cold` changes nothing while passes wait for a threshold."""
 
 
+_SHOWN = {"entries": "view", "request": "request"}
+"""What an answer calls the conversation that was given."""
+
+
 def _conversation(given: Given) -> tuple[str, Any]:
-    """`view` or `request`, as the answer calls it, and the native data."""
+    """`entries` or `request`, and its native data."""
     entries, request = given.get("entries"), given.get("request")
     if (entries is None) == (request is None):
         raise _shape(f"{GIVEN}.entries", "either entries or request is needed")
     if entries is not None and given.get("format") is not None:
         raise _shape(f"{GIVEN}.format", "entries have no other format")
-    return ("view", entries) if entries is not None else ("request", request)
+    return ("entries", entries) if entries is not None else ("request", request)
 
 
 def _format(given: Given) -> str | None:

@@ -158,7 +158,7 @@ class _Call:
         if fold.estimate <= fold.rules.threshold:
             return "below_threshold"
         plan = self._plan_for(fold.rules.threshold)
-        if plan.freed <= 0:
+        if not plan.frees:
             return "nothing_to_free"
         if again or not _worth_it(fold, plan):
             return "waits:min_freed"
@@ -182,10 +182,10 @@ class _Call:
             return "off"
         tried = [fold.tier]
         plan = make_plan(fold, tier(fold.rules, fold.tier))
-        if plan.freed <= 0 and fold.tier == "elide":
+        if not plan.frees and fold.tier == "elide":
             tried.append("aggressive")
             plan = make_plan(fold, tier(fold.rules, "aggressive"))
-        freed = max(0, plan.freed)
+        freed = plan.freed if plan.frees else 0
         self.records.append(OverflowRecord(fold.n, tuple(tried), freed))
         fold.recorded = fold.n
         if freed == 0:
@@ -217,7 +217,8 @@ class _Call:
             reread_tokens=0,
             below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
         )
-        removals = [ReasoningRecord(fold.n, plan.reasoning)] if plan.reasoning else []
+        removed, digests = plan.reasoning, tuple(map(fold.digest, plan.reasoning))
+        removals = [ReasoningRecord(fold.n, removed, digests)] if removed else []
         fold.apply(record)
         for removal in removals:
             fold.remove_reasoning(removal)

@@ -15,7 +15,7 @@ import msgspec
 from compactor.core.count import Measure
 from compactor.core.journal import PassRecord, ReasoningRecord
 from compactor.core.marker import Marker, MarkerWriter
-from compactor.core.model import Entry, Kind, entry_digest
+from compactor.core.model import Entry, Kind, digest_without, entry_digest
 from compactor.core.policy import Rules, named
 from compactor.core.table import FileRead, TableWriter
 from compactor.core.texts import Loop
@@ -91,6 +91,9 @@ class Fold:
         self.elidable_tokens = 0
         self.unreasoned: dict[int, None] = {}
         self.signed: list[int] = []
+        self._instead = loop.reasoning.removed
+        self._removed: dict[int, str] = {}
+        self._reasoning: dict[int, int] = {}
         self.tables = TableWriter(loop)
         self.work = Work()
         self._assistants: list[int] = []
@@ -113,14 +116,15 @@ class Fold:
         seq = len(self.entries)
         self.work.visited += 1
         self.entries.append(entry)
-        self._digests.append("")
+        self._digests.append(self._removed_digest(seq, entry))
+        if self._digests[seq]:
+            self.unreasoned[seq] = None
         tokens = self._as_shown(seq)
         self.tokens.append(tokens)
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
             self._assistants.append(seq)
-            if seq not in self.unreasoned and any(part.signed for part in entry.parts):
-                self.signed.append(seq)
+            self._note_signed(seq)
         if entry.kind is Kind.TOOL:
             self._results.setdefault(entry.call_id, []).append(seq)
             if self._writer.is_recall(entry):
@@ -135,6 +139,8 @@ class Fold:
             self.view_tokens -= self.tokens.pop()
             self._digests.pop()
             self._recalls.pop(seq, None)
+            self.unreasoned.pop(seq, None)
+            self._reasoning.pop(seq, None)
             if entry.kind is Kind.ASSISTANT:
                 self._assistants.pop()
                 if self.signed and self.signed[-1] == seq:
@@ -158,7 +164,7 @@ class Fold:
         if self.shows(seq, entry):
             return True
         self.work.hashed += 1
-        return entry_digest(entry) == self.digest(seq)
+        return entry_digest(entry) == self.digest(seq) or bool(self._removed_digest(seq, entry))
 
     def shows(self, seq: int, entry: Entry) -> bool:
         """Whether an entry is byte for byte what our record rendered at seq (stored back)."""
@@ -172,6 +178,8 @@ class Fold:
         self.entries[seq] = entry
         if seq in self.elided or (old.parts == entry.parts and old.error == entry.error):
             return
+        self._reasoning.pop(seq, None)
+        self._note_signed(seq)
         self._recount(seq)
         if entry.kind is Kind.TOOL:
             self._drop(seq)
@@ -195,15 +203,22 @@ class Fold:
 
     def remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""
-        self.unreasoned.update(dict.fromkeys(record.removed))
-        for seq in record.removed:
-            if seq < self.n:
+        for seq, digest in zip(record.removed, record.digests, strict=True):
+            self._removed[seq] = digest
+            if seq < self.n and self._removed_digest(seq, self.entries[seq]):
+                self._digests[seq] = digest
+                self.unreasoned[seq] = None
                 self._recount(seq)
         self.signed = [seq for seq in self.signed if seq not in self.unreasoned]
 
     def reasoning_tokens(self, seq: int) -> int:
-        """What the estimate loses when an entry's signed reasoning goes."""
-        return self.tokens[seq] - self._unreasoned_tokens(self.entries[seq])
+        """What the estimate loses when an entry's signed reasoning goes. Counted once."""
+        if seq not in self._reasoning:
+            entry, measure = self.entries[seq], self.measure
+            lost = sum(measure.part(part) for part in entry.parts if part.signed)
+            kept = len(entry.hollow) * measure.text(self._instead)
+            self._reasoning[seq] = lost - kept
+        return self._reasoning[seq]
 
     def change(self, rules: Rules, overhead: int, recallable: bool) -> None:
         """Settings from now on. O(n) when the rules changed, else O(1)."""
@@ -267,15 +282,28 @@ class Fold:
     def _as_shown(self, seq: int) -> int:
         """Tokens of an entry that is not elided, as the view has it."""
         entry = self.entries[seq]
-        if seq in self.unreasoned:
-            return self._unreasoned_tokens(entry)
-        return self.measure.entry(entry)
+        tokens = self.measure.entry(entry)
+        return tokens - self.reasoning_tokens(seq) if seq in self.unreasoned else tokens
 
-    def _unreasoned_tokens(self, entry: Entry) -> int:
-        kept = tuple(part for part in entry.parts if not part.signed)
-        if not kept and not entry.calls:
-            return self.measure.rewritten(self.loop.reasoning.removed)
-        return self.measure.entry(msgspec.structs.replace(entry, parts=kept))
+    def _note_signed(self, seq: int) -> None:
+        """Put an entry among those whose signed reasoning is shown, or take it out."""
+        parts = self.entries[seq].parts
+        is_signed = seq not in self.unreasoned and any(part.signed for part in parts)
+        at = bisect_left(self.signed, seq)
+        if is_signed != (at < len(self.signed) and self.signed[at] == seq):
+            self.signed[at : at + (not is_signed)] = [seq] * is_signed
+
+    def _removed_digest(self, seq: int, entry: Entry) -> str:
+        """The entry's digest when a record speaks of its reasoning, else "".
+
+        It may come back as we showed it: with what a message keeps that would be left empty.
+        """
+        known = self._removed.get(seq)
+        if known is None:
+            return ""
+        self.work.hashed += 1
+        is_known = known in (entry_digest(entry), digest_without(entry, self._instead))
+        return known if is_known else ""
 
     def _recount(self, seq: int) -> None:
         tokens = self._as_shown(seq)

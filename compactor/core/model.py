@@ -96,6 +96,8 @@ class Entry(msgspec.Struct, frozen=True, eq=False):
     error: the format's own error flag (never read from text).
     required: a result that must never change (tool references, computer screenshots, signed ones).
     cleared: the recording harness had cleared this body itself; it is not in the prompt.
+    hollow: of an assistant entry, the contents that would be left empty without signed reasoning;
+        of a native message with several contents, the first.
     at: address of the native result block (tool entries) or of the first native message.
     """
 
@@ -108,6 +110,7 @@ class Entry(msgspec.Struct, frozen=True, eq=False):
     error: bool = False
     required: bool = False
     cleared: bool = False
+    hollow: tuple[Path, ...] = ()
     at: Path = ()
 
     @property
@@ -147,6 +150,12 @@ def entry_digest(entry: Entry) -> str:
             put("m", part.digest)
     put("b", entry.body)
     return digest.hexdigest()[:32]
+
+
+def digest_without(entry: Entry, text: str) -> str:
+    """The digest of an entry as it was before `text` was put where its reasoning had been."""
+    parts = tuple(part for part in entry.parts if part.text != text)
+    return entry_digest(msgspec.structs.replace(entry, parts=parts))
 
 
 _PLAIN_CHARS = 10_000

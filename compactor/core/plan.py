@@ -59,6 +59,11 @@ class Plan(NamedTuple):
         """Estimate before − after."""
         return self.freed + self.removed
 
+    @property
+    def frees(self) -> bool:
+        """Whether it frees anything, what stands for removed reasoning included."""
+        return min(self.freed, self.saved) > 0
+
 
 def make_plan(fold: Fold, limits: Tier) -> Plan:
     """The plan over the fold's entries under one tier. O(recent region + candidates)."""

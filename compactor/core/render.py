@@ -51,8 +51,13 @@ def render(entries: Sequence[Entry], journal: Journal) -> View:
                 )
             shown[elision.seq] = elision.text
     removals = [record for record in standing.records if isinstance(record, ReasoningRecord)]
-    unreasoned = sorted(seq for record in removals for seq in record.removed)
-    return View(dict(sorted(shown.items())), tuple(s for s in unreasoned if s < len(entries)))
+    unreasoned = sorted(
+        seq
+        for record in removals
+        for seq, digest in zip(record.removed, record.digests, strict=True)
+        if seq < len(entries) and entry_digest(entries[seq]) == digest
+    )
+    return View(dict(sorted(shown.items())), tuple(unreasoned))
 
 
 def _is(entry: Entry, digest: str, text: str) -> bool:

@@ -29,7 +29,7 @@ from compactor.core.journal import (
     Standing,
     active,
 )
-from compactor.core.model import Entry, entry_digest
+from compactor.core.model import Entry, digest_without, entry_digest
 from compactor.core.policy import Rules
 from compactor.core.texts import Loop
 
@@ -189,7 +189,7 @@ def _rebuild(
     known = len(records)
     standing = active(records).records
     findings: list[Finding] = []
-    departed = _departure(entries, standing)
+    departed = _departure(entries, standing, settings.loop.reasoning.removed)
     if departed is not None:
         kept = _surviving(standing, departed)
         if kept == 0:
@@ -230,23 +230,35 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     return next(seq for seq in range(upto) if known[seq] is not entries[seq])
 
 
-def _departure(entries: Sequence[Entry], standing: Sequence[Standing]) -> int | None:
-    """The first entry below the last cutoff that is not the one the records speak of."""
+def _departure(entries: Sequence[Entry], standing: Sequence[Standing], instead: str) -> int | None:
+    """The first entry below the last cutoff that is not the one the records speak of.
+
+    What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning.
+    """
     passes = [record for record in standing if isinstance(record, PassRecord)]
     texts = {elision.seq: elision.text for record in passes for elision in record.elided}
     known = [digest for record in passes for digest in record.below]
+    removals = [record for record in standing if isinstance(record, ReasoningRecord)]
+    unreasoned = {seq for record in removals for seq in record.removed}
     for seq, digest in enumerate(known):
         if seq >= len(entries):
             return seq
-        if entries[seq].body != texts.get(seq) and entry_digest(entries[seq]) != digest:
+        if entries[seq].body == texts.get(seq) or entry_digest(entries[seq]) == digest:
+            continue
+        if seq not in unreasoned or digest_without(entries[seq], instead) != digest:
             return seq
     return None
 
 
 def _surviving(standing: Sequence[Standing], departed: int) -> int:
-    """How many records stay: passes whose cutoff is not above the departure, changes up to it."""
+    """How many records stay: passes whose cutoff is not above the departure, changes up to it.
+
+    The reasoning that a pass removed goes with it: sent again, it would follow what was changed.
+    """
+    reach = 0
     for index, record in enumerate(standing):
-        reach = record.cutoff if isinstance(record, PassRecord) else record.n
+        if not isinstance(record, ReasoningRecord):
+            reach = record.cutoff if isinstance(record, PassRecord) else record.n
         if reach > departed:
             return index
     return len(standing)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path, Reading
-from compactor.formats import blocks
+from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
+from compactor.formats import blocks, cache_control
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import ANTHROPIC, dialect
@@ -35,7 +35,6 @@ from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.objects import is_object, members
 
 ROLES = ("user", "assistant", "system")
-_EPHEMERAL = {"type": "ephemeral"}
 SIGNED = ("thinking", "redacted_thinking")
 
 
@@ -44,7 +43,8 @@ class Anthropic:
 
     name = ANTHROPIC
     leading = SYSTEM_ROLES
-    breakpoint_limit = 4
+    breakpoint_limit = cache_control.LIMIT
+    cache_rules = cache_control.RULES
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
@@ -68,30 +68,23 @@ class Anthropic:
 
     def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:
         thinking = field(root, "thinking")
-        if not isinstance(root, dict) or field(thinking, "type") == "disabled":
+        if not is_object(root) or (thinking is not None and not _takes_binding(thinking)):
             return None
-        if not isinstance(thinking, dict):
+        if thinking is None:
             return [Edit(("thinking",), {"type": "adaptive", "block_binding": binding})]
-        return [Edit(("thinking", "block_binding"), binding)]
+        old, at = field(thinking, "block_binding"), ("thinking", "block_binding")
+        if not isinstance(old, dict):
+            return [Edit(at, binding)]
+        return [Edit((*at, key), v) for key, v in binding.items() if old.get(key) != v]
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
-        if entry.kind is Kind.TOOL:
-            return entry.at
-        content = field(value_at(root, entry.at), "content")
-        if isinstance(content, str) and content:
-            return (*entry.at, "content")
-        return _last_block(content, (*entry.at, "content")) if entry.kind is Kind.USER else None
+        return cache_control.block_at_end(root, entry)
 
     def breakpoints(self, root: Any) -> int:
-        return count_key(root, "cache_control")
+        return cache_control.count(root)
 
     def place_breakpoint(self, root: Any, at: Path) -> list[Edit]:
-        block = value_at(root, at)
-        if isinstance(block, str):
-            return [Edit(at, [{"type": "text", "text": block, "cache_control": _EPHEMERAL}])]
-        if field(block, "cache_control") is not None:
-            return []
-        return [Edit((*at, "cache_control"), _EPHEMERAL)]
+        return cache_control.place(root, at)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role = word_of(message, "role", ROLES, at)
@@ -165,6 +158,8 @@ def turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], li
             calls.append(_call(builder, block, here))
         else:
             part = block_part(builder, block, here, READERS)
+            if is_compaction(block):
+                blocks.report_compaction(builder, here)
             is_signed = field(block, "type") in SIGNED and _signature(block)
             parts.append(part._replace(at=here) if is_signed else part)
     return parts, calls
@@ -173,32 +168,11 @@ def turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], li
 def rewrite_result(block: Any, at: Path, text: str) -> list[Edit]:
     """Edits that make `text` the content of the `tool_result` block at `at`."""
     content = field(block, "content")
-    return blocks.rewrite_content(content, (*at, "content"), text, ("cache_control",))
+    return blocks.rewrite_content(content, (*at, "content"), text, (cache_control.KEY,))
 
 
-def _last_block(content: Any, at: Path) -> Path | None:
-    """The block that ends a user message's first run of blocks that are no results."""
-    last = None
-    for index, block in enumerate(listed(content)):
-        if field(block, "type") == "tool_result":
-            if last is not None:
-                break
-        elif field(block, "type") != "text" or field(block, "text"):
-            last = index
-    return None if last is None else (*at, last)
-
-
-def count_key(value: Any, key: str) -> int:
-    """How often an object key stands in a request, whatever its depth. O(the request's shape)."""
-    found, todo = 0, [value]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            found += value.get(key) is not None
-            todo += value.values()
-        elif isinstance(value, (list, tuple)):
-            todo += value
-    return found
+def _takes_binding(thinking: Any) -> bool:
+    return field(thinking, "type") in ("adaptive", "enabled")
 
 
 def remove_signed(root: Any, entry: Entry, instead: list[Any]) -> list[Edit]:
@@ -231,6 +205,12 @@ def is_sealed(block: Any) -> bool:
         value is not None and (key == "signature" or str(key).startswith("encrypted_"))
         for key, value in members(block)
     )
+
+
+def is_compaction(block: Any) -> bool:
+    """Whether a block is the provider's summary of what lies before it; a failed one is empty."""
+    holds = field(block, "content") or field(block, "encrypted_content")
+    return field(block, "type") == "compaction" and bool(holds)
 
 
 def _call(builder: Builder, block: Any, at: Path) -> Call:

@@ -36,6 +36,8 @@ from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.objects import is_object
 
 ROLES = ("user", "assistant", "system")
+_BINDABLE = ("adaptive", "enabled")
+"""Kinds of thinking that take a binding (providers.md section 1)."""
 _SERVER_TOOL = "server_tool_use"
 
 
@@ -91,9 +93,12 @@ class Bedrock:
         """Converse has the provider's own fields beside its own."""
         at = ("additionalModelRequestFields", "thinking")
         thinking = field(field(root, at[0]), at[1])
-        if not isinstance(thinking, dict) or thinking.get("type") == "disabled":
+        if field(thinking, "type") not in _BINDABLE:
             return None
-        return [Edit((*at, "block_binding"), binding)]
+        old, here = field(thinking, "block_binding"), (*at, "block_binding")
+        if not isinstance(old, dict):
+            return [Edit(here, binding)]
+        return [Edit((*here, key), v) for key, v in binding.items() if old.get(key) != v]
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role = word_of(message, "role", ROLES, at)

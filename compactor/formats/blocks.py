@@ -90,6 +90,12 @@ def unknown_part(builder: Builder, native: Any, at: Path) -> Part:
     return other_part(native)
 
 
+def report_compaction(builder: Builder, at: Path) -> None:
+    """Say that the provider has summarised what lies before a block or item."""
+    message = "the provider has summarised what lies before this, and no longer looks at it"
+    builder.report("provider_compaction", message, spell(at))
+
+
 def other_part(native: Any) -> Part:
     """A block that is carried through as it is, by its compact JSON."""
     text = compact_json(native)

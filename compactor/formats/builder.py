@@ -9,7 +9,7 @@ last one ended. Specification: DESIGN section 3.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -35,6 +35,7 @@ class Builder:
         self._item = 0
         self._more_parts: list[Part] = []
         self._more_calls: list[Call] = []
+        self._more_hollow: list[Path] = []
 
     @property
     def entries(self) -> list[Entry]:
@@ -61,13 +62,17 @@ class Builder:
 
     def turn(self, parts: Iterable[Part], calls: Iterable[Call], at: Path) -> None:
         """A model message or item; adjacent ones become one entry."""
-        calls = tuple(calls)
+        parts, calls = tuple(parts), tuple(calls)
+        hollow = () if calls or not all(part.signed for part in parts) else _first_content(parts)
+        counted = _counted(parts)
         self._open = None
         if self._entries and self._entries[-1].kind is Kind.ASSISTANT:
-            self._more_parts += _counted(parts)
+            self._more_parts += counted
             self._more_calls += calls
+            self._more_hollow += hollow
         else:
-            self._push(Entry(kind=Kind.ASSISTANT, parts=_counted(parts), calls=calls, at=at))
+            entry = Entry(kind=Kind.ASSISTANT, parts=counted, calls=calls, hollow=hollow, at=at)
+            self._push(entry)
         for call in calls:
             self._calls.setdefault(_key(call.id, call.name), []).append(call)
 
@@ -168,8 +173,9 @@ class Builder:
             last,
             parts=(*last.parts, *self._more_parts),
             calls=(*last.calls, *self._more_calls),
+            hollow=(*last.hollow, *self._more_hollow),
         )
-        self._more_parts, self._more_calls = [], []
+        self._more_parts, self._more_calls, self._more_hollow = [], [], []
 
     def _pop(self) -> None:
         entry = self._entries.pop()
@@ -229,6 +235,11 @@ class _OpenCalls:
 def _key(call_id: str, name: str) -> str | tuple[str]:
     """What a call is found by: its id; where the format has none, its name."""
     return call_id or (name,)
+
+
+def _first_content(parts: Sequence[Part]) -> tuple[Path, ...]:
+    """The content that holds the first of these blocks."""
+    return (parts[0].at[:-1],) if parts else ()
 
 
 def _counted(parts: Iterable[Part]) -> tuple[Part, ...]:

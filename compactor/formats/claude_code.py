@@ -18,7 +18,7 @@ import msgspec
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
-from compactor.formats.anthropic import rewrite_result, say_user, turn_facts
+from compactor.formats.anthropic import remove_signed, rewrite_result, say_user, turn_facts
 from compactor.formats.builder import Builder
 from compactor.formats.claude_attachments import attachment_texts
 from compactor.formats.claude_lines import (
@@ -100,6 +100,16 @@ class ClaudeCode:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        """A line that held nothing else stays, without blocks; a turn left empty keeps `text`."""
+        instead = [{"type": "text", "text": text}]
+        edits = remove_signed(root, entry, [])
+        return [Edit(at, instead) if at in entry.hollow else Edit(at, v) for at, v in edits]
+
+    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:  # noqa: ARG002
+        """A recording has no place for what a request says."""
+        return None
 
 
 def threads(root: Any) -> list[str]:

@@ -80,7 +80,7 @@ def dialect(root: Any) -> str | None:
     if _is_gemini(root):
         return GEMINI
     items = root if isinstance(root, list) else field(root, "messages")
-    if not isinstance(items, list) or (items and not isinstance(field(items[0], "role"), str)):
+    if not isinstance(items, list) or (items and not _is_message(items[0])):
         return None
     fields = root if isinstance(root, dict) else {}
     if _body_is_chat(fields):
@@ -138,6 +138,13 @@ def _is_responses(item: Any, kinds: Sequence[Any], item_types: Collection[str]) 
         return has_text or any(kind in _RESPONSES_BLOCKS for kind in kinds)
     is_typed = isinstance(kind, str) and kind in item_types
     return is_typed or any(kind in _RESPONSES_BLOCKS for kind in kinds)
+
+
+def _is_message(item: Any) -> bool:
+    """Whether an item can begin one of these lists; UI frameworks have typed `parts` instead."""
+    if field(item, "content") is None and isinstance(field(item, "parts"), list):
+        return False
+    return isinstance(field(item, "role"), str)
 
 
 def _is_gemini(root: Any) -> bool:

@@ -59,12 +59,18 @@ class CacheBreakpoints(Protocol):
     """A format in which a request marks where the provider's prompt cache may be read.
 
     breakpoint_limit: how many a request may have.
+    cache_rules: rules of models that know them (`cache_rule` of the model table).
     """
 
     breakpoint_limit: int
+    cache_rules: tuple[str, ...]
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
-        """Address of the block that ends an entry, where a breakpoint can stand."""
+        """Address of the block that ends an entry, or of the last in it that can have a breakpoint.
+
+        Args:
+            root: the request as shown; entries are where they were.
+        """
         ...
 
     def breakpoints(self, root: Any) -> int:
@@ -85,9 +91,10 @@ class SignedReasoning(Protocol):
         ...
 
     def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:
-        """Edits that let the provider drop reasoning whose prefix changed.
+        """Edits that let the provider drop reasoning whose prefix changed; none where it may.
 
         Returns:
-            None when the request cannot say so (a bare list, thinking turned off).
+            None when the request cannot say so: a bare list, thinking that is turned off or of a
+            kind that takes no binding.
         """
         ...

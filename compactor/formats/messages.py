@@ -287,6 +287,9 @@ def _body_findings(body: Body) -> list[Finding]:
     if body.fields.get("context_management") is not None:
         message = "the provider edits this context as well; what it clears is not seen here"
         found.append(Finding("provider_context_management", message, "$.context_management"))
+    if body.fields.get("compaction") is not None:
+        message = "the provider is asked to summarise this conversation"
+        found.append(Finding("provider_compaction", message, "$.compaction"))
     if body.fields.get("truncation") == "auto":
         message = "the provider drops items from the beginning when the window is full, unseen here"
         found.append(Finding("provider_truncation", message, "$.truncation"))

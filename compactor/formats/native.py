@@ -121,7 +121,7 @@ class _JsonSource:
         return self._text[start:end]
 
 
-def read_document(data: bytes, name: str, *, strict: bool = False) -> Document:
+def read_document(data: bytes, name: str, *, strict: bool = False, lines: bool = False) -> Document:
     """Read an input: one JSON value, or else JSON Lines.
 
     The content decides, not the name: a file with a single record is JSON. UTF-8, with or without a
@@ -131,6 +131,7 @@ def read_document(data: bytes, name: str, *, strict: bool = False) -> Document:
         data: the whole input.
         name: for errors and findings.
         strict: refuse damaged JSON Lines instead of reporting it.
+        lines: read a single record as JSON Lines too.
 
     Returns:
         the document; damage is in its findings (`damaged_line`, `file:line`). Linear in the input.
@@ -148,17 +149,17 @@ def read_document(data: bytes, name: str, *, strict: bool = False) -> Document:
     try:
         value, end = read_value(text, start)
         end = after_space(text, end)
-        if end == len(text):
+        if end == len(text) and not lines:
             return Document(name, _JsonSource(head, text, value))
         fault = NotJsonError("expected the end of the JSON value's text", end, wants_value=False)
     except NotJsonError as error:
         fault = error
-    lines = LineSource(head, body, name)
-    if not lines.is_lines:
+    rows = LineSource(head, body, name)
+    if not rows.is_lines:
         raise _not_json(data, text, name, fault) from fault
-    if strict and lines.findings:
-        raise _damaged(lines.findings[0])
-    return Document(name, lines)
+    if strict and rows.findings:
+        raise _damaged(rows.findings[0])
+    return Document(name, rows)
 
 
 def _not_json(data: bytes, text: str, name: str, fault: NotJsonError) -> InputError:

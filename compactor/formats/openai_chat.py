@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.formats import blocks
+from compactor.formats import blocks, prompt_cache
 from compactor.formats.blocks import Readers, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_CHAT, dialect
@@ -35,7 +35,8 @@ from compactor.formats.objects import is_object
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
-_BREAKPOINTS = ("cache_control", "prompt_cache_breakpoint")
+_BREAKPOINTS = ("cache_control", prompt_cache.KEY)
+_MARKED_ROLES = ("system", "developer", "user", "tool")
 
 
 class OpenAIChat:
@@ -43,6 +44,8 @@ class OpenAIChat:
 
     name = OPENAI_CHAT
     leading = SYSTEM_ROLES
+    breakpoint_limit = prompt_cache.LIMIT
+    cache_rules = prompt_cache.RULES
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
@@ -61,6 +64,18 @@ class OpenAIChat:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def block_at_end(self, root: Any, entry: Entry) -> Path | None:
+        message = value_at(root, entry.at)
+        if field(message, "role") not in _MARKED_ROLES:
+            return None
+        return prompt_cache.part_at_end(field(message, "content"), (*entry.at, "content"))
+
+    def breakpoints(self, root: Any) -> int:
+        return prompt_cache.count(self.messages(root), ("content",))
+
+    def place_breakpoint(self, root: Any, at: Path) -> list[Edit]:
+        return prompt_cache.place(root, at, "text")
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role = word_of(message, "role", ROLES, at)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compactor.core.model import Entry, Path, Reading
-from compactor.formats import blocks
+from compactor.core.model import Entry, Kind, Path, Reading
+from compactor.formats import blocks, prompt_cache
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_RESPONSES, is_responses
 from compactor.formats.messages import (
@@ -28,9 +28,16 @@ from compactor.formats.messages import (
     value_at,
 )
 from compactor.formats.native import Edit
-from compactor.formats.responses_items import ITEMS, STREAMS, say_item
+from compactor.formats.responses_calls import STREAMS
+from compactor.formats.responses_items import ITEMS, say_item
 
-_BREAKPOINTS = ("cache_control", "prompt_cache_breakpoint")
+_BREAKPOINTS = ("cache_control", prompt_cache.KEY)
+_MARKED = {
+    "message": "content",
+    "function_call_output": "output",
+    "custom_tool_call_output": "output",
+}
+"""Items whose content may have cache breakpoints → the key of the content."""
 
 
 class OpenAIResponses:
@@ -38,6 +45,8 @@ class OpenAIResponses:
 
     name = OPENAI_RESPONSES
     leading = SYSTEM_ROLES
+    breakpoint_limit = prompt_cache.LIMIT
+    cache_rules = prompt_cache.RULES
 
     def recognises(self, root: Any) -> bool:
         return is_responses(root, ITEMS)
@@ -59,6 +68,20 @@ class OpenAIResponses:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def block_at_end(self, root: Any, entry: Entry) -> Path | None:
+        if isinstance(field(root, "input"), str):
+            return None
+        item = value_at(root, entry.at)
+        kind = text_field(item, "type") or "message"
+        key = _MARKED.get(kind) if entry.kind is not Kind.ASSISTANT else None
+        return prompt_cache.part_at_end(field(item, key), (*entry.at, key)) if key else None
+
+    def breakpoints(self, root: Any) -> int:
+        return prompt_cache.count(self.messages(root), ("content", "output"))
+
+    def place_breakpoint(self, root: Any, at: Path) -> list[Edit]:
+        return prompt_cache.place(root, at, "input_text")
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         say_item(builder, message, at)

@@ -1,7 +1,8 @@
 """Leaves the last tool result out of what it shows."""
 
-from compactor import stdio
 from faults import serve
+
+from compactor import stdio
 
 perform = stdio.perform
 

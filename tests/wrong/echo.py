@@ -1,12 +1,13 @@
 """Gives everything back as it came."""
 
-from compactor import stdio
 from faults import serve
+
+from compactor import stdio
 
 BACK = {"entries": "view", "request": "request", "text": "text"}
 
 
-def echo(op, given):
+def echo(_, given):
     return {BACK[key]: value for key, value in given.items() if key in BACK}
 
 

@@ -1,7 +1,8 @@
 """Keeps the newest evidence, but charges it to the budget."""
 
-from compactor.core import compact
 from faults import serve
+
+from compactor.core import compact
 
 make_plan = compact.make_plan
 

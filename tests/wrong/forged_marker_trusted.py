@@ -1,7 +1,8 @@
 """Takes a body that looks like a marker for an elided result."""
 
-from compactor.core.fold import Fold
 from faults import serve
+
+from compactor.core.fold import Fold
 
 classify = Fold._classify
 

@@ -1,7 +1,8 @@
 """Cites all ids of a marker, however long it gets."""
 
-from compactor.core import marker
 from faults import serve
+
+from compactor.core import marker
 
 
 def uncapped(line, ids, texts):

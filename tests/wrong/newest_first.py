@@ -1,8 +1,9 @@
 """Spends the evidence budget on the newest evidence first."""
 
+from faults import serve
+
 from compactor.core import compact
 from compactor.core import plan as plan_module
-from faults import serve
 
 make_plan = compact.make_plan
 

@@ -1,7 +1,8 @@
 """Decides at the end alone, not at the requests before."""
 
-from compactor.core import compact
 from faults import serve
+
+from compactor.core import compact
 
 
 def catch_up(self, entries):

@@ -1,7 +1,8 @@
 """Keeps one more trailing entry than keepRecent."""
 
-from compactor.core import plan
 from faults import serve
+
+from compactor.core import plan
 
 recent_start = plan.recent_start
 plan.recent_start = lambda fold, limits: recent_start(

@@ -2,8 +2,9 @@
 
 import json
 
-from compactor import api
 from faults import serve
+
+from compactor import api
 
 to_bytes = api.Transcript.to_bytes
 api.Transcript.to_bytes = lambda self: json.dumps(self.view(), default=str).encode()

@@ -1,10 +1,11 @@
 """Shows the last results alone, anew in every request."""
 
-from compactor.core import compact
 from faults import serve
 
+from compactor.core import compact
 
-def always(self, *args, **kwargs):
+
+def always(self, *_, **__):
     fold = self.fold
     plan = self._plan_for(fold.rules.threshold)
     if plan.freed <= 0:

@@ -1,8 +1,9 @@
 """Makes a second pass, under the next tier, where the first leaves too much."""
 
+from faults import serve
+
 from compactor.core import compact
 from compactor.core.plan import tier
-from faults import serve
 
 decide = compact._Call._maybe_pass
 
@@ -14,7 +15,7 @@ def twice(self, *args, **kwargs):
     return why
 
 
-def first_tier(self, goal):
+def first_tier(self, _):
     fold = self.fold
     plan = compact.make_plan(fold, tier(fold.rules, fold.tier))
     return plan if plan.freed > 0 else compact.make_plan(fold, tier(fold.rules, "aggressive"))

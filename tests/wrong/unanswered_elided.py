@@ -1,7 +1,8 @@
 """Elides results that the model has not answered."""
 
-from compactor.core.fold import Fold
 from faults import serve
 
-Fold.answered = lambda self, n: n
+from compactor.core.fold import Fold
+
+Fold.answered = lambda _, n: n
 serve()
