@@ -272,7 +272,8 @@ def compact(
     )
     fold = workings.fold if workings is not None else None
     decision = decide(transcript.entries, journal or Journal(), settings, fold)
-    memo = workings.shown if workings is not None else _memo(transcript.lens)
+    same_lens = workings is not None and workings.lens is transcript.lens
+    memo = workings.shown if workings and same_lens else _memo(transcript.lens)
     asked = _Asked(explain, place_breakpoints, chosen.cache_rule)
     return _outcome(request, transcript, decision, memo, chosen.findings, asked)
 

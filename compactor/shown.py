@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from compactor.core.model import Entry, Path
 from compactor.core.render import View
-from compactor.formats.edits import Edit, apply_edits
+from compactor.formats.edits import Edit, apply_edits, like
 from compactor.formats.lens import Lens, SignedReasoning
 from compactor.formats.objects import step_into
 
@@ -64,34 +64,34 @@ class ShownMessages:
     def show(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
         """The request with the view's changes; untouched messages are the same objects."""
         unreasoned = frozenset(view.unreasoned)
-        for seq, known in self._entries.items():
-            in_view = seq in view.bodies or seq in unreasoned
-            if not in_view or entries[seq] is not known:
+        for seq, (entry, text) in self._changed.items():
+            in_view = view.bodies.get(seq) == text and (text is not None or seq in unreasoned)
+            if not in_view or entries[seq] is not entry:
                 self._clear()
                 break
         for seq in (*view.bodies, *view.unreasoned):
-            if seq not in self._entries:
-                self._add(root, entries, seq)
+            if seq not in self._changed:
+                self._add(root, entries, view, seq)
         if not self._seqs:
             return root
         base = self._base
-        items = list(step_into(root, base[0]) if base else root)
+        native = step_into(root, base[0]) if base else root
+        items = list(native)
         for index, seqs in self._seqs.items():
             items[index] = self._message(root, index, items[index], entries, view, seqs)
-        if base:
-            return apply_edits(root, [Edit(base, items)])
-        return tuple(items) if isinstance(root, tuple) else items
+        shown = like(native, items)
+        return apply_edits(root, [Edit(base, shown)]) if base else shown
 
     def _clear(self) -> None:
         self._base: Path = ()
-        self._entries: dict[int, Entry] = {}
+        self._changed: dict[int, tuple[Entry, str | None]] = {}
         self._seqs: dict[int, list[int]] = {}
         self._made: dict[int, _Made] = {}
 
-    def _add(self, root: Any, entries: Sequence[Entry], seq: int) -> None:
+    def _add(self, root: Any, entries: Sequence[Entry], view: View, seq: int) -> None:
         """A changed entry that was not shown before; it may lie in several messages."""
         entry = entries[seq]
-        self._entries[seq] = entry
+        self._changed[seq] = entry, view.bodies.get(seq)
         self._base = () if isinstance(root, (list, tuple)) else entry.at[:1]
         places = [entry.at, *(part.at for part in entry.parts if part.signed)]
         for index in dict.fromkeys(int(place[len(self._base)]) for place in places):

@@ -145,6 +145,14 @@ def test_every_prefix_and_every_turn_back_reads_like_a_fresh_input(data):
         assert (facts(known), known.findings) == (facts(fresh), fresh.findings)
 
 
+def test_a_response_that_is_read_again_answers_the_same_call():
+    contents = [model(use(n=1), use(n=2), use(n=3)), user(answer({})), user(answer({}))]
+    known = LENS.read(contents)
+    for _ in range(2):
+        known = LENS.read(list(contents), known)
+        assert facts(known) == facts(LENS.read(copy.deepcopy(contents)))
+
+
 def test_many_responses_without_ids_cost_no_search_of_the_turn():
     """Lines of code run, counted: neither a search a response nor a copy of the turn."""
 

@@ -23,7 +23,6 @@ from compactor.core.journal import (
     PolicyRecord,
     ReasoningRecord,
     RecallOff,
-    active,
 )
 from compactor.core.laws import check_pass
 from compactor.core.model import Entry, Kind
@@ -103,7 +102,7 @@ class _Call:
         if self.settings.overflowed:
             why = self._overflowed()
         else:
-            why = self._maybe_pass("threshold", again=self._passed_here())
+            why = self._maybe_pass("threshold", again=self.fold.overflowed == self.fold.n)
         journal = Journal(self.records)
         added = tuple(self.records[self.known :])
         before = fold.estimate + self.saved
@@ -112,15 +111,15 @@ class _Call:
     def _change_settings(self) -> None:
         """Record what the caller changed; in force from this boundary on."""
         fold, settings = self.fold, self.settings
-        off = any(isinstance(record, RecallOff) for record in active(self.records).records)
-        if fold.recallable and not settings.recallable:
-            self.records.append(RecallOff(fold.n))
-            fold.recallable, fold.recorded = False, fold.n
-        elif off and settings.recallable:
+        if fold.recall_off and settings.recallable:
             self.findings.append(
                 Finding("recall_off", "recall was turned off in this conversation and stays off")
             )
-        recallable = settings.recallable and not off
+        if fold.recallable and not settings.recallable:
+            self.records.append(RecallOff(fold.n))
+            fold.turn_recall_off()
+            fold.recorded = fold.n
+        recallable = settings.recallable and not fold.recall_off
         failed = tuple(sorted(set(settings.failed) - fold.failed))
         same = settings.rules == fold.rules and settings.overhead == fold.overhead
         if same and recallable == fold.recallable and not failed:
@@ -138,16 +137,6 @@ class _Call:
         )
         fold.change(settings.rules, settings.overhead, recallable)
         fold.fail(failed)
-
-    def _passed_here(self) -> bool:
-        """Whether a pass was already made for this very request (then there is no second)."""
-        fold = self.fold
-        for record in reversed(self.records):
-            if isinstance(record, PassRecord):
-                return record.n == fold.n
-            if isinstance(record, PolicyRecord):
-                return False
-        return False
 
     def _maybe_pass(self, trigger: str, *, again: bool = False) -> str:
         """A pass at the fold's n if one is due and worth it; why not otherwise."""

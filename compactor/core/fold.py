@@ -66,6 +66,9 @@ class Fold:
         cutoff, tier: of the last recorded pass.
         live, evidence: seqs of candidates and of those that are evidence, ascending.
         decided: the last boundary that was decided; `recorded`: the n of the last record.
+        recall_off: recall was turned off, one way.
+        overflowed: n of the last pass that a refusal by the provider brought, if nothing was
+            recorded since; it frees what it can, so there is no second one for that request.
     """
 
     def __init__(
@@ -85,6 +88,8 @@ class Fold:
         self.tier = "elide"
         self.decided = 0
         self.recorded = 0
+        self.recall_off = False
+        self.overflowed: int | None = None
         self.live: list[int] = []
         self.evidence: list[int] = []
         self.candidates: dict[int, Candidate] = {}
@@ -171,19 +176,23 @@ class Fold:
         text = self.elided.get(seq)
         return text is not None and entry.body == text and entry.kind is Kind.TOOL
 
-    def replace(self, seq: int, entry: Entry) -> None:
-        """The same entry in new native data. What its digest leaves out may differ: address,
-        reasoning, error flag."""
+    def replace(self, seq: int, entry: Entry) -> bool:
+        """The same entry in new native data. What its digest leaves out may differ.
+
+        Returns:
+            whether plans see the same in it: reasoning, error flag and whatever keeps it.
+        """
         old = self.entries[seq]
         self.entries[seq] = entry
-        if seq in self.elided or (old.parts == entry.parts and old.error == entry.error):
-            return
+        if seq in self.elided or _beside_digest(old) == _beside_digest(entry):
+            return True
         self._reasoning.pop(seq, None)
         self._note_signed(seq)
         self._recount(seq)
         if entry.kind is Kind.TOOL:
             self._drop(seq)
             self._classify(seq)
+        return False
 
     def apply(self, record: PassRecord) -> None:
         """Show a pass: its results elided, its cutoff and tier in force. O(elided + live)."""
@@ -200,6 +209,7 @@ class Fold:
         if record.tier == "aggressive":
             self.tier = record.tier
         self.decided = self.recorded = record.n
+        self.overflowed = record.n if record.trigger == "overflow" else None
 
     def remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""
@@ -224,6 +234,7 @@ class Fold:
         """Settings from now on. O(n) when the rules changed, else O(1)."""
         self.overhead = overhead
         self.recallable = recallable
+        self.overflowed = None
         if rules == self.rules:
             return
         self._set_rules(rules)
@@ -231,6 +242,10 @@ class Fold:
         for seq, entry in enumerate(self.entries):
             if entry.kind is Kind.TOOL and seq not in self.elided:
                 self._classify(seq)
+
+    def turn_recall_off(self) -> None:
+        """Markers from now on promise no recall, for good."""
+        self.recallable, self.recall_off = False, True
 
     def fail(self, call_ids: Iterable[str]) -> None:
         """Calls that the caller says have failed. O(their results)."""
@@ -353,3 +368,9 @@ class Fold:
                 at = bisect_left(seqs, seq)
                 if at < len(seqs) and seqs[at] == seq:
                     del seqs[at]
+
+
+def _beside_digest(entry: Entry) -> tuple[object, ...]:
+    """The facts of an entry that its digest leaves out and rules look at."""
+    call = entry.call and (entry.call.name, entry.call.arguments)
+    return entry.parts, entry.hollow, entry.error, entry.required, call

@@ -203,11 +203,12 @@ class Active(NamedTuple):
     """The records that stand.
 
     records: without header and rewinds, oldest first.
-    tier: sticky for the session: a rewind does not lower it.
+    tier, recall_off: sticky for the session: a rewind takes back neither.
     """
 
     records: tuple[Standing, ...]
     tier: str
+    recall_off: bool
 
     @property
     def passes(self) -> tuple[PassRecord, ...]:
@@ -295,7 +296,7 @@ def active(records: Iterable[AnyRecord]) -> Active:
             `journal.unsupported` for a kind that this version cannot show.
     """
     standing: list[Standing] = []
-    tier = "elide"
+    tier, recall_off = "elide", False
     for index, record in enumerate(records):
         if isinstance(record, Header) != (index == 0):
             raise JournalError(
@@ -311,6 +312,7 @@ def active(records: Iterable[AnyRecord]) -> Active:
                 del standing[record.kept :]
             case _ if isinstance(record, Standing):
                 standing.append(record)
+                recall_off |= isinstance(record, RecallOff)
                 if isinstance(record, PassRecord) and record.tier == "aggressive":
                     tier = "aggressive"
             case _:
@@ -320,4 +322,4 @@ def active(records: Iterable[AnyRecord]) -> Active:
                     path=f"record {index + 1}",
                     hint="use the version that wrote this journal",
                 )
-    return Active(tuple(standing), tier)
+    return Active(tuple(standing), tier, recall_off)

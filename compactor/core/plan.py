@@ -68,10 +68,12 @@ class Plan(NamedTuple):
 def make_plan(fold: Fold, limits: Tier) -> Plan:
     """The plan over the fold's entries under one tier. O(recent region + candidates)."""
     cutoff = max(fold.cutoff, recent_start(fold, limits))
+    # Where the tail was cut back, results below the old cutoff may have no answer any more.
+    end = min(cutoff, fold.answered(fold.n))
     floor = fold.last_evidence(cutoff)
     elided, kept, spent = [], 0 if floor is None else 1, 0
     for seq in fold.live:
-        if seq >= cutoff:
+        if seq >= end:
             break
         fold.work.visited += 1
         candidate = fold.candidates[seq]

@@ -170,15 +170,16 @@ def _follow(fold: Fold, entries: Sequence[Entry]) -> bool:
     Returns:
         False where the entries depart from what a pass speaks of; then the records must say.
     """
-    common = min(fold.n, len(entries))
+    common, as_known = min(fold.n, len(entries)), True
     for seq in range(_shared(fold.entries, entries, common), common):
         if not fold.same(seq, entries[seq]):
             common = seq
             break
-        fold.replace(seq, entries[seq])
+        as_known &= fold.replace(seq, entries[seq])
     if common < fold.cutoff:
         return False
-    fold.truncate(common)
+    # What led to no record was decided over other facts: decide it again, as a rebuild would.
+    fold.truncate(common if as_known else min(common, fold.recorded))
     return True
 
 
@@ -189,7 +190,7 @@ def _rebuild(
     known = len(records)
     standing = active(records).records
     findings: list[Finding] = []
-    departed = _departure(entries, standing, settings.loop.reasoning.removed)
+    departed = _departure(entries, records, settings.loop.reasoning.removed)
     if departed is not None:
         kept = _surviving(standing, departed)
         if kept == 0:
@@ -205,12 +206,12 @@ def _rebuild(
 def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) -> None:
     """Show the standing records to a new fold: settings, then entries, then passes."""
     standing = active(records)
+    if standing.recall_off:
+        fold.turn_recall_off()
     for record in standing.records:
         if isinstance(record, PolicyRecord):
-            fold.change(record.rules, record.overhead, record.recallable)
+            fold.change(record.rules, record.overhead, record.recallable and not fold.recall_off)
             fold.fail(record.failed)
-        elif isinstance(record, RecallOff):
-            fold.recallable = False
     decided = _decided(records)
     for entry in entries[:decided]:
         fold.add(entry)
@@ -219,6 +220,8 @@ def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) 
             fold.apply(record)
         elif isinstance(record, ReasoningRecord):
             fold.remove_reasoning(record)
+        elif isinstance(record, PolicyRecord):
+            fold.overflowed = None
     fold.tier = standing.tier
     fold.decided = fold.recorded = decided
 
@@ -230,20 +233,24 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     return next(seq for seq in range(upto) if known[seq] is not entries[seq])
 
 
-def _departure(entries: Sequence[Entry], standing: Sequence[Standing], instead: str) -> int | None:
+def _departure(
+    entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str
+) -> int | None:
     """The first entry below the last cutoff that is not the one the records speak of.
 
-    What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning.
+    What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning. A
+    body that a harness stored back stays ours when the pass that wrote it has fallen.
     """
-    passes = [record for record in standing if isinstance(record, PassRecord)]
-    texts = {elision.seq: elision.text for record in passes for elision in record.elided}
-    known = [digest for record in passes for digest in record.below]
+    standing = active(records).records
+    passes = [record for record in records if isinstance(record, PassRecord)]
+    ours = {(elision.seq, elision.text) for record in passes for elision in record.elided}
+    known = [digest for r in standing if isinstance(r, PassRecord) for digest in r.below]
     removals = [record for record in standing if isinstance(record, ReasoningRecord)]
     unreasoned = {seq for record in removals for seq in record.removed}
     for seq, digest in enumerate(known):
         if seq >= len(entries):
             return seq
-        if entries[seq].body == texts.get(seq) or entry_digest(entries[seq]) == digest:
+        if (seq, entries[seq].body) in ours or entry_digest(entries[seq]) == digest:
             continue
         if seq not in unreasoned or digest_without(entries[seq], instead) != digest:
             return seq
@@ -253,15 +260,18 @@ def _departure(entries: Sequence[Entry], standing: Sequence[Standing], instead: 
 def _surviving(standing: Sequence[Standing], departed: int) -> int:
     """How many records stay: passes whose cutoff is not above the departure, changes up to it.
 
-    The reasoning that a pass removed goes with it: sent again, it would follow what was changed.
+    A pass that stays keeps what was recorded before it, and the reasoning that it removed: sent
+    again, that would follow what was changed.
     """
-    reach = 0
+    kept = 0
     for index, record in enumerate(standing):
-        if not isinstance(record, ReasoningRecord):
-            reach = record.cutoff if isinstance(record, PassRecord) else record.n
-        if reach > departed:
-            return index
-    return len(standing)
+        if isinstance(record, PassRecord):
+            if record.cutoff > departed:
+                break
+            kept = index + 1
+        elif kept == index and (isinstance(record, ReasoningRecord) or record.n <= departed):
+            kept = index + 1
+    return kept
 
 
 def _decided(records: Sequence[AnyRecord]) -> int:

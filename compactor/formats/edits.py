@@ -164,10 +164,11 @@ def _applied_to_list(
             items[index] = applied(value[index], inner, (*at, index))
     for index in sorted(gone, reverse=True):
         del items[index]
-    return _like(value, items)
+    return like(value, items)
 
 
-def _like(value: list[Any] | tuple[Any, ...], items: list[Any]) -> list[Any] | tuple[Any, ...]:
+def like(value: list[Any] | tuple[Any, ...], items: list[Any]) -> list[Any] | tuple[Any, ...]:
+    """The items as the same kind of list or tuple as `value`."""
     if type(value) is list:
         return items
     if isinstance(value, list):

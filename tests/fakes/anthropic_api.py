@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tests.fakes.script import Turn
-from tests.fakes.server import Refused
+from tests.fakes.server import RefusalError
 
 BETA = "thinking-binding-controls-2026-08-01"
 LOOK_BACK, MINIMUM = 20, 512
@@ -52,7 +52,7 @@ class Anthropic:
 
     def answer(self, path: str, body: Any, headers: Mapping[str, str]) -> Any:
         if path.split("?")[0] != "/v1/messages":
-            raise Refused(f"no {path}", 404)
+            raise RefusalError(f"no {path}", 404)
         check_shape(body)
         check_breakpoints(body)
         dropped = self._check_thinking(body, headers.get("anthropic-beta") or "")
@@ -74,7 +74,7 @@ class Anthropic:
             ],
         }
 
-    def error(self, refused: Refused) -> Any:
+    def error(self, refused: RefusalError) -> Any:
         kind = "invalid_request_error" if refused.status == 400 else "api_error"
         return {"type": "error", "error": {"type": kind, "message": refused.message}}
 
@@ -98,7 +98,7 @@ class Anthropic:
         return said
 
     def _check_thinking(self, body: Any, betas: str) -> list[str]:
-        """Paths of the blocks that are dropped; `Refused` where they may not be."""
+        """Paths of the blocks that are dropped; `RefusalError` where they may not be."""
         thinking, messages = body.get("thinking") or {}, body["messages"]
         may_drop = _may_drop(thinking, betas)
         _check_manual(thinking, messages)
@@ -108,12 +108,13 @@ class Anthropic:
             if block["type"] not in THINKING:
                 continue
             path = f"messages.{index}.content.{at}"
-            fits = self._fits(block, _prefix(body, messages, index, at), before, path, index == last)
+            prefix = _prefix(body, messages, index, at)
+            fits = self._fits(block, prefix, before, path, is_latest=index == last)
             before = _signature(block)
             if fits and failed_in != index:
                 continue
             if not may_drop:
-                raise Refused(
+                raise RefusalError(
                     f"{path}: Invalid `signature` in `thinking` block. The block is bound to a "
                     f"different conversation. Remove the block, or {SETTING}. That setting "
                     f"requires the `{BETA}` value in the `anthropic-beta` header."
@@ -122,18 +123,18 @@ class Anthropic:
             dropped.append(path)
         return dropped
 
-    def _fits(self, block: Any, prefix: str, before: str, path: str, is_latest: bool) -> bool:
+    def _fits(self, block: Any, prefix: str, before: str, path: str, *, is_latest: bool) -> bool:
         issued = self._issued.get(_signature(block))
         key = (block["type"], block.get("thinking", block.get("data")))
         if block["type"] == "redacted_thinking":
             key = ("redacted_thinking", block["data"].split(":")[1])
         if issued is None or issued.own != _hash(key):
             if is_latest:
-                raise Refused(
+                raise RefusalError(
                     f"{path}: `thinking` or `redacted_thinking` blocks in the latest assistant "
                     "message cannot be modified. These blocks must remain as they were."
                 )
-            raise Refused(f"{path}: Invalid `signature` in `thinking` block")
+            raise RefusalError(f"{path}: Invalid `signature` in `thinking` block")
         if not self.binds:
             return True
         return issued.prefix == prefix and before in ("", issued.after)
@@ -163,11 +164,11 @@ def check_shape(body: Any) -> None:
     """Pairing and texts."""
     messages = body["messages"]
     if not messages or messages[0]["role"] != "user":
-        raise Refused("messages: first message must use the \"user\" role")
+        raise RefusalError('messages: first message must use the "user" role')
     for index, message in enumerate(messages):
         _check_texts(message["content"], f"messages.{index}.content")
         if not message["content"] and index + 1 < len(messages):
-            raise Refused(f"messages.{index}: all messages must have non-empty content")
+            raise RefusalError(f"messages.{index}: all messages must have non-empty content")
         before = messages[index - 1] if index else {"content": []}
         _check_results(before, message, index)
     open_calls = _ids(messages[-1], "tool_use", "id")
@@ -182,20 +183,20 @@ def _check_results(before: Any, message: Any, index: int) -> None:
         raise _unanswered(index - 1, missing)
     for result in results:
         if result not in calls:
-            raise Refused(
+            raise RefusalError(
                 f"messages.{index}.content: unexpected `tool_use_id` found in `tool_result` "
                 f"blocks: {result}. Each `tool_result` block must have a corresponding `tool_use` "
                 "block in the previous message."
             )
     if len(set(results)) < len(results):
-        raise Refused("each `tool_use` must have a single result")
+        raise RefusalError("each `tool_use` must have a single result")
     kinds = [block["type"] == "tool_result" for block in _content(message)]
     if True in kinds and kinds != sorted(kinds, reverse=True):
-        raise Refused(f"messages.{index}: `tool_result` blocks must come first")
+        raise RefusalError(f"messages.{index}: `tool_result` blocks must come first")
 
 
-def _unanswered(index: int, ids: list[str]) -> Refused:
-    return Refused(
+def _unanswered(index: int, ids: list[str]) -> RefusalError:
+    return RefusalError(
         f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately "
         f"after: {', '.join(ids)}. Each `tool_use` block must have a corresponding `tool_result` "
         "block in the next message."
@@ -206,9 +207,11 @@ def _check_texts(content: Any, at: str) -> None:
     for index, block in enumerate(_as_blocks(content)):
         if block["type"] == "text":
             if not block["text"]:
-                raise Refused(f"{at}.{index}: text content blocks must be non-empty")
+                raise RefusalError(f"{at}.{index}: text content blocks must be non-empty")
             if not block["text"].strip():
-                raise Refused(f"{at}.{index}: text content blocks must contain non-whitespace text")
+                raise RefusalError(
+                    f"{at}.{index}: text content blocks must contain non-whitespace text"
+                )
         if block["type"] == "tool_result" and isinstance(block.get("content"), list):
             _check_texts(block["content"], f"{at}.{index}.content")
 
@@ -221,20 +224,20 @@ def check_breakpoints(body: Any) -> None:
     if automatic:
         last = _all_blocks(body)[-1].get("cache_control")
         if last and last.get("ttl", "5m") != automatic.get("ttl", "5m"):
-            raise Refused("cache_control: the last block has another ttl")
+            raise RefusalError("cache_control: the last block has another ttl")
         marks += [] if last else [automatic]
     if len(marks) > 4:
-        raise Refused(
+        raise RefusalError(
             f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}."
         )
     for block in marked:
         if block.get("type") in THINKING:
-            raise Refused("cache_control: Extra inputs are not permitted")
+            raise RefusalError("cache_control: Extra inputs are not permitted")
         if block.get("type") == "text" and not block["text"].strip():
-            raise Refused("cache_control cannot be set for empty text blocks")
+            raise RefusalError("cache_control cannot be set for empty text blocks")
     lifetimes = [mark.get("ttl", "5m") for mark in marks]
     if lifetimes != sorted(lifetimes):
-        raise Refused("a ttl='1h' cache_control block must not come after a ttl='5m' one")
+        raise RefusalError("a ttl='1h' cache_control block must not come after a ttl='5m' one")
 
 
 def _may_drop(thinking: Any, betas: str) -> bool:
@@ -242,7 +245,9 @@ def _may_drop(thinking: Any, betas: str) -> bool:
     if binding is None:
         return False
     if thinking["type"] not in ("adaptive", "enabled") or BETA not in betas:
-        raise Refused(f"thinking.{thinking['type']}.block_binding: Extra inputs are not permitted")
+        raise RefusalError(
+            f"thinking.{thinking['type']}.block_binding: Extra inputs are not permitted"
+        )
     return bool(binding.get("prefix_mismatch_behavior") == "drop_block")
 
 
@@ -254,7 +259,7 @@ def _check_manual(thinking: Any, messages: Any) -> None:
     last = _last_turn(messages)
     first = _content(messages[last])[0]["type"]
     if first not in THINKING:
-        raise Refused(
+        raise RefusalError(
             f"messages.{last}.content.0.type: Expected `thinking` or `redacted_thinking`, but "
             f"found `{first}`. When `thinking` is enabled, a final `assistant` message must start "
             "with a thinking block."

@@ -6,11 +6,12 @@ of each step of the current turn.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.fakes.script import Turn
-from tests.fakes.server import Refused
+from tests.fakes.server import RefusalError
 
 
 class Gemini:
@@ -23,7 +24,7 @@ class Gemini:
 
     def answer(self, path: str, body: Any, headers: Mapping[str, str]) -> Any:  # noqa: ARG002
         if not path.split("?")[0].endswith(":generateContent"):
-            raise Refused(f"no {path}", 404)
+            raise RefusalError(f"no {path}", 404)
         self._check(body["contents"])
         turn = self.script[len(self.requests)]
         self.requests.append(body)
@@ -31,7 +32,7 @@ class Gemini:
         usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake"}
 
-    def error(self, refused: Refused) -> Any:
+    def error(self, refused: RefusalError) -> Any:
         said = {"code": refused.status, "message": refused.message, "status": "INVALID_ARGUMENT"}
         return {"error": said}
 
@@ -43,7 +44,7 @@ class Gemini:
             part: Any = {"functionCall": made}
             if index == 0:
                 part["thoughtSignature"] = f"c2lnbmVk{number:04d}"
-                self._signed[part["thoughtSignature"]] = made
+                self._signed[part["thoughtSignature"]] = copy.deepcopy(made)
             parts.append(part)
         if not turn.calls:
             parts.append({"text": "", "thoughtSignature": f"c2lnbmVk{number:04d}"})
@@ -57,45 +58,45 @@ class Gemini:
                 continue
             signature, call = calls[0].get("thoughtSignature"), calls[0]["functionCall"]
             if not signature:
-                raise Refused(
+                raise RefusalError(
                     f"Function call `{call['name']}` in the `{index + 1}.` content block is "
                     "missing a `thought_signature`."
                 )
             if self._signed.get(signature) != call:
-                raise Refused("Corrupted thought signature.")
+                raise RefusalError("Corrupted thought signature.")
 
 
 def check_responses(contents: Any) -> None:
     """Calls come behind a user's or a response content, responses right behind their calls."""
     for index, content in enumerate(contents):
         if not content["parts"]:
-            raise Refused(f"contents[{index}].parts: must not be empty")
+            raise RefusalError(f"contents[{index}].parts: must not be empty")
         before = contents[index - 1] if index else {"parts": []}
         calls, responses = (
             _parts(before, "functionCall"),
             _parts(content, "functionResponse"),
         )
         if len(calls) != len(responses):
-            raise Refused(
+            raise RefusalError(
                 "Please ensure that the number of function response parts is equal to the number "
                 "of function call parts of the function call turn."
             )
         for call, response in zip(calls, responses, strict=True):
             _check_response(call["functionCall"], response["functionResponse"])
         if _parts(content, "functionCall") and (not index or before.get("role") == "model"):
-            raise Refused(
+            raise RefusalError(
                 "Please ensure that function call turn comes immediately after a user turn or "
                 "after a function response turn."
             )
     if _parts(contents[-1], "functionCall"):
-        raise Refused("a function call without its response")
+        raise RefusalError("a function call without its response")
 
 
 def _check_response(call: Any, response: Any) -> None:
     if not isinstance(response.get("response"), dict):
-        raise Refused("function_response.response: must be an object")
+        raise RefusalError("function_response.response: must be an object")
     if (call["name"], call.get("id")) != (response["name"], response.get("id")):
-        raise Refused("a function response must name its call")
+        raise RefusalError("a function response must name its call")
 
 
 def _current_turn(contents: Any) -> int:

@@ -6,12 +6,13 @@ opaque and come back as they were given.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.fakes.script import Turn
-from tests.fakes.server import Refused
+from tests.fakes.server import RefusalError
 
 
 class OpenAI:
@@ -30,12 +31,12 @@ class OpenAI:
             self._check_items(body)
             say = self._response
         else:
-            raise Refused(f"no {path}", 404)
+            raise RefusalError(f"no {path}", 404)
         turn = self.script[len(self.requests)]
         self.requests.append(body)
         return say(body["model"], turn)
 
-    def error(self, refused: Refused) -> Any:
+    def error(self, refused: RefusalError) -> Any:
         return {"error": {"message": refused.message, "type": "invalid_request_error"}}
 
     def _chat(self, model: str, turn: Turn) -> Any:
@@ -71,7 +72,7 @@ class OpenAI:
             "summary": [],
             "encrypted_content": f"sealed-{number}" * 8,
         }
-        self._reasoning[reasoning["id"]] = reasoning
+        self._reasoning[reasoning["id"]] = copy.deepcopy(reasoning)
         output: list[Any] = [reasoning]
         if turn.text:
             part = {"type": "output_text", "text": turn.text, "annotations": []}
@@ -109,7 +110,7 @@ class OpenAI:
 
     def _check_items(self, body: Any) -> None:
         if body.get("previous_response_id") or body.get("conversation"):
-            raise Refused("this fake keeps no history")
+            raise RefusalError("this fake keeps no history")
         items = body["input"]
         check_outputs(items)
         for index, item in enumerate(items):
@@ -117,12 +118,12 @@ class OpenAI:
                 continue
             following = items[index + 1].get("type") if index + 1 < len(items) else None
             if following not in ("message", "function_call"):
-                raise Refused(
+                raise RefusalError(
                     f"Item '{item['id']}' of type 'reasoning' was provided without its required "
                     "following item."
                 )
             if {k: v for k, v in item.items() if v is not None} != self._reasoning.get(item["id"]):
-                raise Refused(f"Item '{item['id']}': encrypted content could not be verified")
+                raise RefusalError(f"Item '{item['id']}': encrypted content could not be verified")
 
 
 def check_chat(messages: Any) -> None:
@@ -131,7 +132,7 @@ def check_chat(messages: Any) -> None:
     for index, message in enumerate(messages):
         if message["role"] == "tool":
             if message["tool_call_id"] not in open_calls:
-                raise Refused(
+                raise RefusalError(
                     "messages with role 'tool' must be a response to a preceeding message with "
                     "'tool_calls'."
                 )
@@ -147,7 +148,7 @@ def check_chat(messages: Any) -> None:
 
 def _check_all_answered(open_calls: list[str]) -> None:
     if open_calls:
-        raise Refused(
+        raise RefusalError(
             "An assistant message with 'tool_calls' must be followed by tool messages responding "
             "to each 'tool_call_id'. The following tool_call_ids did not have response messages: "
             + ", ".join(open_calls)
@@ -158,12 +159,12 @@ def _check_text(content: Any, index: int, *, only_text: bool) -> None:
     if isinstance(content, str):
         return
     if not isinstance(content, list) or not content:
-        raise Refused(f"Invalid value for 'messages[{index}].content': expected text or parts")
+        raise RefusalError(f"Invalid value for 'messages[{index}].content': expected text or parts")
     for part in content:
         if only_text and part["type"] != "text":
-            raise Refused(f"Invalid value for 'messages[{index}].content': only text")
+            raise RefusalError(f"Invalid value for 'messages[{index}].content': only text")
         if not {"type", "text", "prompt_cache_breakpoint", "image_url"} >= part.keys():
-            raise Refused(f"Unknown parameter in 'messages[{index}].content'")
+            raise RefusalError(f"Unknown parameter in 'messages[{index}].content'")
 
 
 def check_outputs(items: Any) -> None:
@@ -174,20 +175,19 @@ def check_outputs(items: Any) -> None:
         kind = item.get("type", "message")
         if kind == "function_call":
             if not item["id"].startswith("fc"):
-                raise Refused("Invalid 'id': Expected an ID that begins with 'fc'")
+                raise RefusalError("Invalid 'id': Expected an ID that begins with 'fc'")
             known.add(item["call_id"])
             open_calls.append(item["call_id"])
         elif kind == "function_call_output":
             if item["call_id"] not in known:
-                raise Refused(
-                    "No tool call found for function call output with call_id "
-                    f"{item['call_id']}."
+                raise RefusalError(
+                    f"No tool call found for function call output with call_id {item['call_id']}."
                 )
             if item["call_id"] in open_calls:
                 open_calls.remove(item["call_id"])
             _check_output(item["output"])
     if open_calls:
-        raise Refused(f"No tool output found for function call {open_calls[0]}.")
+        raise RefusalError(f"No tool output found for function call {open_calls[0]}.")
 
 
 def _check_output(output: Any) -> None:
@@ -195,4 +195,4 @@ def _check_output(output: Any) -> None:
         return
     for part in output:
         if part["type"] not in ("input_text", "input_image", "input_file"):
-            raise Refused(f"Invalid value: '{part['type']}'")
+            raise RefusalError(f"Invalid value: '{part['type']}'")

@@ -1,7 +1,7 @@
 """A provider on loopback: takes requests of a real client, refuses what the provider would refuse.
 
-A fake is one `answer` method. What it raises as `Refused` is the provider's error; anything else is
-a fault of the test and reaches the client as status 500.
+A fake is one `answer` method. What it raises as `RefusalError` is the provider's error; anything
+else is a fault of the test and reaches the client as status 500.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 
-class Refused(Exception):
+class RefusalError(Exception):
     """What the provider does not take."""
 
     def __init__(self, message: str, status: int = 400) -> None:
@@ -28,10 +28,10 @@ class Fake(Protocol):
     """A provider's rules."""
 
     def answer(self, path: str, body: Any, headers: Mapping[str, str]) -> Any:
-        """The JSON of the answer, or `Refused`."""
+        """The JSON of the answer, or `RefusalError`."""
         ...
 
-    def error(self, refused: Refused) -> Any:
+    def error(self, refused: RefusalError) -> Any:
         """The JSON of an error."""
         ...
 
@@ -46,10 +46,10 @@ def serving(fake: Fake) -> Iterator[str]:
             body = json.loads(self.rfile.read(size))
             try:
                 status, said = 200, fake.answer(self.path, body, self.headers)
-            except Refused as refused:
+            except RefusalError as refused:
                 status, said = refused.status, fake.error(refused)
             except Exception:
-                status, said = 500, fake.error(Refused(traceback.format_exc(), 500))
+                status, said = 500, fake.error(RefusalError(traceback.format_exc(), 500))
             data = json.dumps(said).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
