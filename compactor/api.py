@@ -22,8 +22,9 @@ from compactor.core.compact import compact as decide
 from compactor.core.count import Counter, Measure
 from compactor.core.errors import Finding, InputError
 from compactor.core.fold import Fold
+from compactor.core.frontier import reach
 from compactor.core.journal import Header, Journal
-from compactor.core.model import Entry, Reading
+from compactor.core.model import Entry, Kind, Reading
 from compactor.core.policy import ModelFacts, resolve
 from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
@@ -141,10 +142,13 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class _Workings(NamedTuple):
-    """What a journal carries in memory so that the next call does only new work."""
+    """What a journal carries in memory so that the next call does only new work.
+
+    reading: None when a `Transcript` was handed in, whose own reading nobody may go on from.
+    """
 
     lens: Lens
-    reading: Reading
+    reading: Reading | None
     fold: Fold
     shown: ShownMessages
 
@@ -238,8 +242,8 @@ def compact(
         overflowed: the provider refused this very request as too long.
         force: start afresh where the journal belongs to another conversation.
         explain: also say the fate of every entry (O(history)).
-        place_breakpoints: set cache breakpoints at the frontier and at the end of the request, as
-            far as the provider's limit allows.
+        place_breakpoints: set cache breakpoints at the frontier, at the anchor and at the end of
+            the request, as far as the provider's limit allows.
         models: what is known of models instead of the table that ships (`compactor.models.load`).
 
     Returns:
@@ -322,10 +326,17 @@ def _read(request: Any, format_name: str | None, workings: _Workings | None) -> 
         return request
     if format_name:
         lens = lens_named(format_name)
+    elif workings is not None and _has_told(workings.fold):
+        lens = workings.lens
     else:
-        lens = workings.lens if workings is not None else detect_lens(request)
+        lens = detect_lens(request)
     known = workings.reading if workings is not None and workings.lens is lens else None
     return Transcript(lens, request, lens.read(request, known))
+
+
+def _has_told(fold: Fold) -> bool:
+    """Whether the entries so far are of one format only. Plain texts are the same in several."""
+    return any(entry.kind is Kind.TOOL for entry in fold.entries)
 
 
 def _choose(
@@ -337,11 +348,11 @@ def _choose(
 ) -> _Chosen:
     """Model facts and counter. What a journal's header pins stays, whatever the request says."""
     findings = []
-    model = policy.model or (header.model if header else "") or reading.model
-    if header and header.model and reading.model and reading.model != header.model:
-        text = (
-            f"the request names model {reading.model!r}; the journal is pinned to {header.model!r}"
-        )
+    model = wanted = policy.model or reading.model
+    if header is not None:
+        model = header.model
+    if wanted and wanted != model:
+        text = f"model {wanted!r} is asked for; the journal is pinned to {model or 'no model'!r}"
         findings.append(Finding("model_changed", text))
     known = table.find(model) if model else None
     facts = known.facts() if known else None
@@ -402,18 +413,17 @@ def _outcome(
     edits, entries = bound.edits, transcript.reading.entries
     shown = _show(request, transcript, View(fold.elided, tuple(fold.unreasoned)), memo)
     native = _native(shown) if isinstance(lens, CacheBreakpoints) else root
-    frontier = breakpoints.find_frontier(lens, native, entries, decision)
+    places = breakpoints.find(lens, native, entries, reach(fold, decision.journal))
     if asked.breakpoints:
-        placed = breakpoints.place(lens, native, entries, frontier, asked.cache_rule)
+        placed = breakpoints.place(lens, native, places, asked.cache_rule)
         edits, findings = edits + placed.edits, findings + placed.findings
-    workings = _Workings(lens, transcript.reading, fold, memo)
+    reading = None if isinstance(request, Transcript) else transcript.reading
+    workings = _Workings(lens, reading, fold, memo)
     said = transcript.findings + findings + bound.findings
     return Outcome(
         request=_add_edits(shown, edits),
         journal=Journal(decision.journal.records, workings=workings),
-        report=make_report(
-            decision, transcript.format, said, frontier.report() if frontier else None
-        ),
+        report=make_report(decision, transcript.format, said, *places.report()),
         headers=bound.headers,
         fates=tuple(fates(fold)) if asked.fates else (),
     )

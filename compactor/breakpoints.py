@@ -1,9 +1,9 @@
 """Where cache breakpoints keep the unchanged prefix readable, and placing them.
 
 A pass rewrites the prompt from its first changed entry on; what lies before is still in the
-provider's cache, but is found only from a breakpoint close behind it. The frontier is that place.
-All addresses are of the request as it is shown. Specification: DESIGN section 9; providers.md A1,
-A2.
+provider's cache, but is found only from a breakpoint close behind it, and only where an earlier
+request had one. All addresses are of the request as it is shown. Specification: DESIGN section 9;
+providers.md A1, A2.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from compactor.core.compact import Decision
 from compactor.core.errors import Finding
+from compactor.core.frontier import Reach
 from compactor.core.model import Entry, Path
-from compactor.core.report import frontier
 from compactor.formats.edits import Edit, apply_edits, dotted
 from compactor.formats.lens import CacheBreakpoints, Lens
 
 
-class Frontier(NamedTuple):
-    """The entry and the native block of the frontier."""
+class Place(NamedTuple):
+    """A block where a breakpoint can stand, and the entry that it ends."""
 
     seq: int
     at: Path
@@ -29,29 +28,73 @@ class Frontier(NamedTuple):
         return {"seq": self.seq, "path": dotted(self.at)}
 
 
+class Places(NamedTuple):
+    """Where breakpoints are worth having; None where there is none.
+
+    frontier: reads the longest prefix that stands as it was sent.
+    anchor: keeps readable what later passes leave as it is.
+    end: writes this request.
+    passed: whether this request was rewritten.
+    """
+
+    frontier: Place | None = None
+    anchor: Place | None = None
+    end: Place | None = None
+    passed: bool = False
+
+    def report(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Frontier and anchor, as reports show them."""
+        places = (self.frontier, self.anchor)
+        frontier, anchor = (place.report() if place else None for place in places)
+        return frontier, anchor
+
+    def wanted(self) -> list[Path]:
+        """Addresses, the most useful first.
+
+        After a pass nothing is read without the frontier. Else a breakpoint at the end reads back
+        to it over a few blocks, and the anchor, read by nobody yet, would expire.
+        """
+        first, second = (
+            (self.frontier, self.anchor) if self.passed else (self.anchor, self.frontier)
+        )
+        return list(dict.fromkeys(place.at for place in (first, second, self.end) if place))
+
+
 class Placed(NamedTuple):
     edits: list[Edit]
     findings: tuple[Finding, ...]
 
 
-def find_frontier(
-    lens: Lens, shown: Any, entries: Sequence[Entry], decision: Decision
-) -> Frontier | None:
-    """The frontier of a request; None when there is none or the format has no breakpoints."""
-    seq = frontier(decision)
-    if seq is None or not isinstance(lens, CacheBreakpoints):
-        return None
-    at = lens.block_at_end(shown, entries[seq])
-    return None if at is None else Frontier(seq, at)
+def find(lens: Lens, shown: Any, entries: Sequence[Entry], reach: Reach) -> Places:
+    """The places of a request; none where the format has no breakpoints."""
+    if not isinstance(lens, CacheBreakpoints):
+        return Places()
+    ends = (reach.frontier, reach.anchor, len(entries))
+    frontier, anchor, end = (_place(lens, shown, entries, n) for n in ends)
+    return Places(frontier, anchor, end, reach.passed)
 
 
-def place(
-    lens: Lens, shown: Any, entries: Sequence[Entry], found: Frontier | None, cache_rule: str | None
-) -> Placed:
-    """Breakpoints at the frontier and at the end of the request, as far as the limit allows.
+def _place(lens: CacheBreakpoints, shown: Any, entries: Sequence[Entry], n: int) -> Place | None:
+    """The last block before entry n that can have a breakpoint, close by.
 
-    The request's own breakpoints stay; where they leave one place, the frontier has it, because the
-    end is where a harness sets its own.
+    The same n gives the same place in every request, so that what one writes another reads.
+    """
+    for seq in range(n - 1, max(-1, n - 1 - _STEPS), -1):
+        at = lens.block_at_end(shown, entries[seq])
+        if at is not None:
+            return Place(seq, at)
+    return None
+
+
+_STEPS = 4
+"""Entries looked at. A model's turn has no place, and no two of them are adjacent."""
+
+
+def place(lens: Lens, shown: Any, places: Places, cache_rule: str | None) -> Placed:
+    """Breakpoints at the frontier, the anchor and the end, as far as the limit allows.
+
+    The request's own breakpoints stay; the end comes last, because that is where a harness sets its
+    own.
 
     Args:
         cache_rule: of the model, as its table names it; None when the model is not known.
@@ -60,11 +103,9 @@ def place(
         return _not_placed(f"we place no cache breakpoints in format {lens.name!r}")
     if cache_rule is not None and cache_rule not in lens.cache_rules:
         return _not_placed(f"the model's cache ({cache_rule}) knows no breakpoints of this format")
-    last = lens.block_at_end(shown, entries[-1]) if entries else None
-    wanted = [at for at in (found.at if found else None, last) if at is not None]
     edits: list[Edit] = []
     free = lens.breakpoint_limit - lens.breakpoints(shown)
-    for at in dict.fromkeys(wanted):
+    for at in places.wanted():
         placing = lens.place_breakpoint(shown, at)
         if placing and free <= 0:
             text = f"all {lens.breakpoint_limit} cache breakpoints are in use"

@@ -115,14 +115,21 @@ class ShownMessages:
         inner = [Edit(e.path[len(at) :], e.value) for e in edits if e.path[: len(at)] == at]
         shown = apply_edits(native, inner)
         if isinstance(native, dict):  # what a model holds cannot be compared to what it held
-            self._made[index] = _Made(native, _snapshot(native), shown)
+            self._made[index] = _Made(native, _snapshot(native, _DEPTH), shown)
         return shown
 
 
-def _snapshot(native: Any) -> Any:
+_DEPTH = 50
+_TOO_DEEP = object()
+"""Equal to nothing that a message holds, so a message of that depth is made anew each time."""
+
+
+def _snapshot(native: Any, depth: int) -> Any:
     """The containers of a message copied, its leaves shared. O(its shape)."""
+    if depth == 0 and isinstance(native, (dict, list)):
+        return _TOO_DEEP
     if isinstance(native, dict):
-        return {key: _snapshot(value) for key, value in native.items()}
+        return {key: _snapshot(value, depth - 1) for key, value in native.items()}
     if isinstance(native, list):
-        return [_snapshot(value) for value in native]
+        return [_snapshot(value, depth - 1) for value in native]
     return native

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import pytest
@@ -72,10 +73,16 @@ class Harness:
         fresh = self.case.talk.upto(count).write(self.case.format)
         if self.way != "same objects" or isinstance(fresh, bytes):
             return fresh
-        early, whole = messages(fresh), messages(self._whole)
-        # A prefix shares its messages, but for the last one: that may still grow.
-        kept = [old if old == new else new for old, new in zip(whole, early, strict=False)]
-        return kept if isinstance(fresh, list) else {**self._whole, _list_key(fresh): kept}
+        return sharing(fresh, self._whole)
+
+
+def sharing(fresh: Any, known: Any) -> Any:
+    """A request that has the objects of a known one where they are equal, as a harness's has."""
+    if known is None or isinstance(fresh, bytes):
+        return fresh
+    pairs = zip_longest(messages(fresh), messages(known)[: len(messages(fresh))])
+    kept = [old if old == new else new for new, old in pairs]
+    return kept if isinstance(fresh, list) else {**known, _list_key(fresh): kept}
 
 
 def send(request: Any, case: Case, journal: Journal | None = None, **more: Any) -> Sent:

@@ -77,7 +77,8 @@ def in_steps(rng: random.Random, case: tuple[list[Entry], Entry, Entry]) -> Iter
     """Differences of each call of a conversation that is handed over in steps, with a journal."""
     entries, policy, settings = case
     refused = settings.pop("overflowed", False)
-    counts = rng.sample(range(len(entries) + 1), min(len(entries) + 1, rng.choice([1, 3, 6, 99])))
+    counts = [n for n in range(len(entries) + 1) if not _splits_a_turn(entries, n)]
+    counts = rng.sample(counts, min(len(counts), rng.choice([1, 3, 6, 99])))
     way = rng.choice(WAYS)
     journal, done = Journal(), list[Entry]()
     for count in [*sorted(counts), len(entries)]:
@@ -93,6 +94,12 @@ def in_steps(rng: random.Random, case: tuple[list[Entry], Entry, Entry]) -> Iter
         passed_here = bool(done) and done[-1]["entries"] == len(outcome.fates)
         yield differences(outcome, expected, *(["why"] if passed_here else []))
         journal, done = outcome.journal, done + expected["passes"]
+
+
+def _splits_a_turn(entries: Sequence[Entry], count: int) -> bool:
+    """Whether the entry behind a cut goes on with the one before it: then that one is another."""
+    around = entries[max(count - 1, 0) : count + 1]
+    return len(around) == 2 and all(entry["kind"] == "assistant" for entry in around)
 
 
 def conversation(entries: Sequence[Entry]) -> Conversation:

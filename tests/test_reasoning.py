@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import compactor
@@ -21,7 +21,7 @@ from compactor.core.journal import ReasoningRecord
 from compactor.core.model import Entry, Kind
 from compactor.formats import FORMATS, lens
 from compactor.formats.lens import SignedReasoning
-from compactor.testing import WRITERS, Conversation
+from compactor.testing import WRITERS, Conversation, ToolCall
 from tests import pairing
 from tests.harness import (
     WAYS,
@@ -37,7 +37,7 @@ from tests.harness import (
     send,
     state,
 )
-from tests.strategies import Case, conversations, policies, rarely
+from tests.strategies import Case, rarely
 
 SIGNING = ("anthropic", "bedrock", "claude-code")
 REMOVED = "[reasoning removed]"
@@ -50,20 +50,35 @@ each_signing = pytest.mark.parametrize("format_name", SIGNING)
 
 @st.composite
 def dropping(draw: st.DrawFn, format_name: str) -> Case:
-    """A case under `drop`; some turns hold nothing but reasoning."""
-    talk = draw(conversations((format_name,)))
-    hollow = draw(st.lists(st.integers(0, 30), max_size=3))
-    talk.facts = [
-        fact._replace(text="", reasoning="hm " * 9)
-        if at in hollow and fact.kind == "assistant" and not fact.calls
-        else fact
-        for at, fact in enumerate(talk.facts)
-    ]
-    if draw(st.booleans()):
-        talk.user("and now?")
-    policy = draw(policies())
-    fields = {name: getattr(policy, name) for name in policy.__struct_fields__}
-    return Case(talk, Policy(**(fields | {"reasoning": "drop"})), format_name)
+    """A case under `drop`: much reasoning, a person who speaks often, turns of reasoning alone."""
+    talk = Conversation().user("go")
+    steps = st.sampled_from(["call", "call", "call", "parallel", "user", "user", "say", "hollow"])
+    for step in draw(st.lists(steps, min_size=2, max_size=14)):
+        reasoning = draw(st.sampled_from(["", "hm " * 20, "hm " * 90]))
+        sizes = st.sampled_from([0, 60, 400, 1200, 2400])
+        if step == "user":
+            talk.user(draw(st.sampled_from(["more", "u" * 300])))
+        elif step == "hollow":
+            talk.assistant("", reasoning="hm " * draw(st.integers(1, 9)))
+        elif step == "say":
+            talk.assistant("done", reasoning=reasoning)
+        else:
+            count = 1 if step == "call" else 3
+            error = draw(rarely(6))
+            made = [ToolCall("bash", {}, "x" * draw(sizes), error=error) for _ in range(count)]
+            talk.parallel(made, text=draw(st.sampled_from(["", "I look."])), reasoning=reasoning)
+    window = draw(st.sampled_from([600, 900, 1500]))
+    policy = Policy(
+        window=window,
+        counter="chars4",
+        overhead_tokens=0,
+        reasoning="drop",
+        reserve_tokens=draw(st.sampled_from([window // 5, window // 2])),
+        keep_recent=draw(st.integers(1, 5)),
+        min_freed=draw(st.sampled_from([None, 0, window // 4])),
+        min_gain=draw(st.sampled_from([None, 0])),
+    )
+    return Case(talk, policy, format_name)
 
 
 def signed(entries: list[Entry]) -> list[int]:
@@ -108,18 +123,26 @@ def test_each_request_under_drop_is_counted_shown_and_valid(
         before, after = entries_of(sent.native, case), entries_of(sent.shown, case)
         gone |= {seq for record in removals(sent.outcome) for seq in record.removed}
         assert set(signed(after)) == set(signed(before)) - gone
-        for made, record in zip(report.passes, records[-len(report.passes) :], strict=True):
+        new = records[len(records) - len(report.passes) :]
+        for made, record in zip(report.passes, new, strict=True):
             assert made["tokens_after"] < made["tokens_before"]
             behind = [seq for seq in signed(before)[:count] if seq > record.first_changed]
             assert {seq for seq in behind if seq < record.n} <= gone
-        problems = pairing.problems(format_name, messages(sent.shown))
-        assert problems == pairing.problems(format_name, messages(sent.native))
+        assert problems(format_name, sent.shown) == problems(format_name, sent.native)
         shown = compactor.render(sent.native, sent.outcome.journal, format=format_name)
         assert as_bytes(shown) == as_bytes(sent.shown)
         _check_only_reasoning_and_bodies_changed(before, after, gone)
         again = harness.send(count)
         assert again.outcome.journal == sent.outcome.journal
         assert again.data == sent.data
+
+
+def problems(format_name: str, native: Any) -> list[Any]:
+    """What a provider would refuse. A line of a session may be empty; its turn has others."""
+    found = list(pairing.problems(format_name, messages(native)))
+    if format_name != "claude-code":
+        return found
+    return [problem for problem in found if problem[1] != "empty content"]
 
 
 def _check_only_reasoning_and_bodies_changed(
@@ -138,7 +161,7 @@ def _check_only_reasoning_and_bodies_changed(
             assert old.parts == new.parts
 
 
-@each_signing
+@pytest.mark.parametrize("format_name", SIGNING[:2])
 @given(st.data())
 def test_a_harness_that_stores_our_output_goes_on_as_one_that_keeps_the_originals(
     format_name: str, data: st.DataObject
@@ -150,8 +173,6 @@ def test_a_harness_that_stores_our_output_goes_on_as_one_that_keeps_the_original
     for count in case.talk.boundaries:
         sent = kept.send(count)
         request = case.talk.upto(count).write(format_name)
-        if isinstance(request, bytes):
-            return
         items = messages(request)
         if stored is not None and known < len(items):
             items[:known] = copy.deepcopy(stored[:known])
@@ -165,7 +186,8 @@ def test_a_harness_that_stores_our_output_goes_on_as_one_that_keeps_the_original
 def test_the_generated_cases_reach_what_drop_can_do() -> None:
     seen: dict[str, int] = {}
 
-    @given(st.sampled_from(SIGNING).flatmap(dropping))
+    @settings(max_examples=150)
+    @given(dropping("anthropic"))
     def collect(case: Case) -> None:
         harness = Harness(case)
         whys = set()
@@ -184,7 +206,7 @@ def test_the_generated_cases_reach_what_drop_can_do() -> None:
 
     collect()
     wanted = ("passed", "waits:user_turn", "removed", "removed twice", "hollow")
-    assert {why: seen.get(why, 0) for why in wanted if seen.get(why, 0) < 1} == {}
+    assert {why: seen.get(why, 0) for why in wanted if seen.get(why, 0) < 8} == {}
 
 
 # What is removed, and what a message keeps
@@ -201,7 +223,7 @@ def talk(last: str = "user") -> Conversation:
         .call("bash", result="y" * 400, reasoning="behind " * 9, text="I look.")
         .assistant("", reasoning="only " * 9)
     )
-    return talk.user("u" * 1600) if last == "user" else talk.call("bash", result="z" * 1600)
+    return talk.user("u" * 1200) if last == "user" else talk.call("bash", result="z" * 1000)
 
 
 def test_reasoning_behind_the_first_change_goes_and_what_is_before_it_stays() -> None:
@@ -224,7 +246,7 @@ def test_a_pass_waits_for_the_person_while_there_is_room() -> None:
     assert waits.request == request
     limit = 1000 - 200 // 2
     assert 800 < waits.report.tokens_after <= limit
-    tight = msgspec.structs.replace(SMALL, window=950, reserve_tokens=200)
+    tight = msgspec.structs.replace(SMALL, window=900, reserve_tokens=200)
     assert compactor.compact(request, tight).report.why == "passed"
     refused = compactor.compact(request, SMALL, overflowed=True)
     assert refused.report.why == "passed"
@@ -233,15 +255,17 @@ def test_a_pass_waits_for_the_person_while_there_is_room() -> None:
 
 def test_removed_reasoning_counts_before_and_after_and_not_as_freed() -> None:
     request = talk().anthropic()
-    out = compactor.compact(request, SMALL)
-    (made,) = out.report.passes
-    markers = -(-len("[elided 1600 chars of bash output]") // 4) * 2 - 1
-    freed = 400 + 100 - markers
-    removed = 2 * -(-63 // 4) - 1 - -(-len(REMOVED) // 4) - 3
-    assert freed > 0
-    assert made["tokens_before"] - made["tokens_after"] - freed == pytest.approx(removed, abs=4)
-    enough = msgspec.structs.replace(SMALL, min_freed=made["tokens_before"] - made["tokens_after"])
-    assert compactor.compact(request, enough).report.why == "waits:min_freed"
+    made = compactor.compact(request, SMALL).report.passes[0]
+    saved = made["tokens_before"] - made["tokens_after"]
+    kept = msgspec.structs.replace(SMALL, reasoning="keep")
+    alone = compactor.compact(request, kept).report.passes[0]
+    freed = alone["tokens_before"] - alone["tokens_after"]
+    # 63 and 45 characters of thinking go, 19 of what stands for the second come.
+    assert (alone["tokens_before"], saved - freed) == (made["tokens_before"], 16 + 12 - 5)
+    exactly = msgspec.structs.replace(SMALL, min_freed=freed)
+    more = msgspec.structs.replace(SMALL, min_freed=freed + 1)
+    assert compactor.compact(request, exactly).report.why == "passed"
+    assert compactor.compact(request, more).report.why == "waits:min_freed"
 
 
 def test_a_pass_whose_placeholders_cost_more_than_it_frees_is_none() -> None:
@@ -356,13 +380,13 @@ def test_the_removal_stays_with_its_pass_when_the_tail_is_taken_back() -> None:
 
 
 def test_another_turn_in_the_place_of_a_removed_one_keeps_its_reasoning() -> None:
-    long = talk("tool").call("bash", result="", reasoning="newest " * 9).user("u" * 400)
+    long = talk().assistant("So.", reasoning="newest " * 9).user("u" * 400)
     request = long.anthropic()
-    policy = msgspec.structs.replace(SMALL, keep_recent=4)
+    request["messages"][6]["content"] = "and?"
+    policy = msgspec.structs.replace(SMALL, window=850, keep_recent=4)
     out = compactor.compact(request, policy)
     (record,) = removals(out)
-    assert record.removed == (3, 5, 7)
-    assert out.report.cutoff <= 7
+    assert (record.removed, out.report.cutoff) == ((3, 5, 7), 5)
     other = copy.deepcopy(request)
     other["messages"][7]["content"] = [
         {"type": "thinking", "thinking": "other " * 9, "signature": "b3RoZXI="},
@@ -376,6 +400,30 @@ def test_another_turn_in_the_place_of_a_removed_one_keeps_its_reasoning() -> Non
         assert after.report.tokens_after == counted(
             after.request, Case(Conversation(), policy, "anthropic")
         )
+
+
+def test_the_removal_of_a_pass_that_stays_is_not_taken_back_with_a_later_one() -> None:
+    """Sent again, the reasoning would stand behind what was changed, and be refused."""
+    long = talk().assistant("So.", reasoning="newest " * 9).user("u" * 400)
+    policy = msgspec.structs.replace(SMALL, window=850, keep_recent=4)
+    request = long.anthropic()
+    request["messages"][6]["content"] = "and?"
+    first = compactor.compact(request, policy)
+    more = long.call("bash", result="w" * 1600, reasoning="last " * 9).assistant("ok").user("more")
+    grown = more.call("bash").assistant("ok").user("u" * 1200).anthropic()
+    grown["messages"][6]["content"] = "and?"
+    second = compactor.compact(grown, policy, first.journal)
+    assert [record.cutoff for record in passes(second)] == [5, 16]
+    departed = copy.deepcopy(request)
+    departed["messages"][6]["content"] = "and then?"
+    for journal in (second.journal, as_text(second.journal)):
+        after = compactor.compact(departed, policy, journal)
+        assert [f.code for f in after.report.findings if f.seq == 6] == ["journal_departs"]
+        assert removals(after)[: len(removals(first))] == removals(first)
+        assert after.report.passes == ()
+        whole = json.dumps(after.request)
+        assert ("before" in whole, "behind" in whole, "only" in whole) == (True, False, False)
+        assert "newest" not in whole
 
 
 # What a request says under `provider`
@@ -445,10 +493,12 @@ def test_what_has_no_place_for_the_binding_is_said_with_what_to_put_there() -> N
 
 
 def test_nothing_is_said_where_no_signed_reasoning_is_behind_a_change() -> None:
-    before = Conversation().user("go").call("bash", result="x" * 2400, reasoning="hm").user("u")
-    plain = Conversation().user("go").call("bash", result="x" * 2400).assistant("ok")
+    before = Conversation().user("go").call("bash", result="x" * 2400, reasoning="hm")
+    plain = Conversation().user("go").call("bash", result="x" * 2400)
     for conversation in (before, plain):
-        request = conversation.user("u" * 1600).anthropic() | {"thinking": {"type": "disabled"}}
+        request = conversation.assistant("ok").user("u" * 1600).anthropic() | {
+            "thinking": {"type": "disabled"}
+        }
         out = compactor.compact(request, PROVIDER)
         assert len(out.report.passes) == 1
         assert (out.headers, out.request["thinking"]) == ({}, {"type": "disabled"})

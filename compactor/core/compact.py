@@ -118,13 +118,13 @@ class _Call:
         if fold.recallable and not settings.recallable:
             self.records.append(RecallOff(fold.n))
             fold.turn_recall_off()
-            fold.recorded = fold.n
+            fold.note_record(fold.n)
         recallable = settings.recallable and not fold.recall_off
         failed = tuple(sorted(set(settings.failed) - fold.failed))
         same = settings.rules == fold.rules and settings.overhead == fold.overhead
         if same and recallable == fold.recallable and not failed:
             return
-        fold.recorded = fold.n
+        fold.note_record(fold.n)
         self.records.append(
             PolicyRecord(
                 n=fold.n,
@@ -176,7 +176,7 @@ class _Call:
             plan = make_plan(fold, tier(fold.rules, "aggressive"))
         freed = plan.freed if plan.frees else 0
         self.records.append(OverflowRecord(fold.n, tuple(tried), freed))
-        fold.recorded = fold.n
+        fold.note_record(fold.n)
         if freed == 0:
             return "nothing_to_free"
         self._pass(plan, "overflow")
@@ -205,6 +205,7 @@ class _Call:
             first_changed=first,
             reread_tokens=0,
             below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
+            settled=plan.settled,
         )
         removed, digests = plan.reasoning, tuple(map(fold.digest, plan.reasoning))
         removals = [ReasoningRecord(fold.n, removed, digests)] if removed else []

@@ -138,6 +138,9 @@ class Fold:
 
     def truncate(self, n: int) -> None:
         """Forget entries ≥ n, which no pass speaks of (n ≥ cutoff). O(what is forgotten)."""
+        if len(self.entries) > n:
+            # Whether n is a boundary depends on entry n, and that one goes.
+            self.decided = max(min(self.decided, n - 1), self.recorded)
         while len(self.entries) > n:
             seq = len(self.entries) - 1
             entry = self.entries.pop()
@@ -153,7 +156,6 @@ class Fold:
             if entry.kind is Kind.TOOL:
                 self._results[entry.call_id].pop()
                 self._drop(seq)
-        self.decided = max(min(self.decided, n), self.recorded)
 
     def digest(self, seq: int) -> str:
         """The entry's digest as it was handed in, or as the record of its elision says."""
@@ -208,8 +210,12 @@ class Fold:
         self.cutoff = max(self.cutoff, record.cutoff)
         if record.tier == "aggressive":
             self.tier = record.tier
-        self.decided = self.recorded = record.n
+        self.note_record(record.n)
         self.overflowed = record.n if record.trigger == "overflow" else None
+
+    def note_record(self, n: int) -> None:
+        """A record was made at n: with it n is decided, and of what lies above nothing is known."""
+        self.decided = self.recorded = n
 
     def remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from operator import lt
 from typing import Any, NamedTuple
 
 import msgspec
@@ -69,6 +70,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
     below: entries from the pass before's cutoff up to this one's, as digests.
     floor: seq of the newest evidence, kept whatever the budget; None where there is none.
     first_changed: lowest seq whose bytes changed; from here on the provider reads again.
+    settled: seq of the floor where it goes as soon as it is no longer the newest evidence.
     """
 
     request: int
@@ -84,6 +86,12 @@ class PassRecord(Record, frozen=True, tag="pass"):
     first_changed: int
     reread_tokens: int
     below: tuple[str, ...]
+    settled: int | None = None
+
+    @property
+    def anchor(self) -> int:
+        """Later passes of the tier change nothing below."""
+        return self.cutoff if self.settled is None else self.settled
 
     def report(self) -> dict[str, Any]:
         """The pass as reports show it."""
@@ -237,6 +245,10 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal({len(self.records)} records)"
 
+    def __reduce__(self) -> tuple[type[Journal], tuple[tuple[AnyRecord, ...]]]:
+        """Copies and pickles are the records alone: workings belong to one call."""
+        return Journal, (self.records,)
+
     @property
     def header(self) -> Header | None:
         first = self.records[0] if self.records else None
@@ -273,7 +285,7 @@ def decode_record(line: bytes, place: str) -> AnyRecord:
     """
     try:
         return _decoder.decode(line) if b"\\ud" not in line else _with_surrogates(line)
-    except (msgspec.DecodeError, msgspec.ValidationError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise JournalError(
             f"this is no journal record: {error}",
             code="journal.damaged",
@@ -292,26 +304,26 @@ def active(records: Iterable[AnyRecord]) -> Active:
     """The records that stand after all rewinds. O(records).
 
     Raises:
-        JournalError: `journal.damaged` without a header at the start or with two;
-            `journal.unsupported` for a kind that this version cannot show.
+        JournalError: `journal.damaged` without a header at the start or with two, or where a record
+            contradicts those before it; `journal.unsupported` for a kind that this version cannot
+            show.
     """
     standing: list[Standing] = []
+    cutoffs = [0]
     tier, recall_off = "elide", False
     for index, record in enumerate(records):
-        if isinstance(record, Header) != (index == 0):
-            raise JournalError(
-                "a journal begins with its one header",
-                code="journal.damaged",
-                path=f"record {index + 1}",
-                hint="restore the journal from a copy, or start afresh with --force",
-            )
+        _check(isinstance(record, Header) == (index == 0), index)
         match record:
             case Header():
                 pass
             case RewindRecord():
-                del standing[record.kept :]
+                _check(0 <= record.kept <= len(standing), index)
+                del standing[record.kept :], cutoffs[record.kept + 1 :]
+                _check(record.seq >= cutoffs[-1], index)
             case _ if isinstance(record, Standing):
+                _check(_follows(record, cutoffs[-1]), index)
                 standing.append(record)
+                cutoffs.append(record.cutoff if isinstance(record, PassRecord) else cutoffs[-1])
                 recall_off |= isinstance(record, RecallOff)
                 if isinstance(record, PassRecord) and record.tier == "aggressive":
                     tier = "aggressive"
@@ -323,3 +335,30 @@ def active(records: Iterable[AnyRecord]) -> Active:
                     hint="use the version that wrote this journal",
                 )
     return Active(tuple(standing), tier, recall_off)
+
+
+def _follows(record: Standing, cutoff: int) -> bool:
+    """Whether a record can have been made after a pass with this cutoff."""
+    if record.n < cutoff:
+        return False
+    if isinstance(record, ReasoningRecord):
+        return len(record.removed) == len(record.digests) and _ascends(record.removed, record.n)
+    if not isinstance(record, PassRecord):
+        return True
+    seqs, end = tuple(elision.seq for elision in record.elided), record.cutoff
+    return end - cutoff == len(record.below) and record.n >= end and _ascends(seqs, end)
+
+
+def _ascends(seqs: tuple[int, ...], end: int) -> bool:
+    """Whether seqs ascend from 0 on and lie below an end."""
+    return all(map(lt, (-1, *seqs), (*seqs, end)))
+
+
+def _check(holds: bool, index: int) -> None:
+    if not holds:
+        raise JournalError(
+            "a journal begins with its one header, and each record follows from those before",
+            code="journal.damaged",
+            path=f"record {index + 1}",
+            hint="restore the journal from a copy, or start afresh with --force",
+        )

@@ -42,6 +42,7 @@ class Plan(NamedTuple):
     reasoning: entries whose signed reasoning goes with it (policy `drop`); removed: its tokens,
         which count in before and after but never in freed.
     protected_count: evidence kept below the cutoff by floor or budget.
+    settled: where the floor lies if it will go as soon as it is no longer the newest evidence.
     """
 
     tier: str
@@ -53,6 +54,7 @@ class Plan(NamedTuple):
     protected_count: int
     reasoning: tuple[int, ...] = ()
     removed: int = 0
+    settled: int | None = None
 
     @property
     def saved(self) -> int:
@@ -72,24 +74,38 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
     end = min(cutoff, fold.answered(fold.n))
     floor = fold.last_evidence(cutoff)
     elided, kept, spent = [], 0 if floor is None else 1, 0
+    settled: int | None = None
     for seq in fold.live:
         if seq >= end:
             break
         fold.work.visited += 1
         candidate = fold.candidates[seq]
+        fits = candidate.evidence and spent + candidate.tokens <= limits.evidence_budget
+        goes = not fits and candidate.gain >= fold.rules.min_gain
         if seq == floor:
-            continue
-        if candidate.evidence and spent + candidate.tokens <= limits.evidence_budget:
+            settled = seq if goes else None
+        elif fits:
             spent += candidate.tokens
             kept += 1
-        elif candidate.gain >= fold.rules.min_gain:
+        elif goes:
             elided.append(candidate)
     texts = _texts(fold, elided)
     freed = sum(candidate.tokens for candidate in elided)
     freed -= sum(fold.measure.rewritten(text) for text in texts)
     reasoning = _reasoning(fold, elided)
     removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
-    return Plan(limits.name, cutoff, tuple(elided), texts, freed, floor, kept, reasoning, removed)
+    return Plan(
+        limits.name,
+        cutoff,
+        tuple(elided),
+        texts,
+        freed,
+        floor,
+        kept,
+        reasoning,
+        removed,
+        settled,
+    )
 
 
 def _reasoning(fold: Fold, elided: list[Candidate]) -> tuple[int, ...]:

@@ -128,6 +128,11 @@ class Policy(
             value = getattr(self, name)
             if isinstance(value, list):
                 msgspec.structs.force_setattr(self, name, tuple(value))
+            elif not (value is None or isinstance(value, tuple)):
+                raise _out_of_range(name, f"must be a list, not {value!r}")
+        for name in ("evidence_tools", "protected_tools"):
+            if any(not isinstance(tool, str) for tool in getattr(self, name) or ()):
+                raise _out_of_range(name, "must be names of tools")
         if any(isinstance(pin, bool) or not isinstance(pin, int) or pin < 0 for pin in self.pins):
             raise _out_of_range("pins", "must be seqs, whole numbers from 0")
         self._check_choices()
@@ -286,6 +291,8 @@ _ID_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.:/")
 
 def _check_artifact_id(kind: ArtifactId) -> None:
     """Ids go into trusted text: only plain characters, of a bounded length."""
+    if not isinstance(kind, ArtifactId) or not set(kind.alphabet) <= _ID_CHARACTERS:
+        raise _out_of_range("artifact_ids", "may hold only letters, digits and _ - . : /")
     characters = set(alphabet_of(kind))
     if not 1 <= kind.length <= 64 or len(kind.prefix) > 64:
         raise _out_of_range("artifact_ids", "needs a length of 1 to 64 and a prefix of at most 64")

@@ -47,8 +47,9 @@ class Report(msgspec.Struct, frozen=True):
     passes: those that this call added, as `PassRecord.report` gives them.
     fixed_tokens: what no pass can free; elidable_tokens: what later passes could free.
     why: one of `WHYS`.
-    frontier: seq and path of the block where a cache breakpoint keeps the unchanged prefix
-        readable; None when nothing was sent before or the format has no breakpoints.
+    frontier: seq and path of the block where a cache breakpoint reads the longest prefix that
+        stands as it was sent; None when nothing was sent before or the format has no breakpoints.
+    anchor: the same of the block where one keeps readable what later passes leave as it is.
     """
 
     ruleset: int
@@ -71,6 +72,7 @@ class Report(msgspec.Struct, frozen=True):
     elidable_tokens: int
     min_freed: int
     frontier: dict[str, Any] | None = None
+    anchor: dict[str, Any] | None = None
     findings: tuple[Finding, ...] = ()
     passes: tuple[dict[str, Any], ...] = ()
 
@@ -84,6 +86,7 @@ def make_report(
     format_name: str,
     findings: tuple[Finding, ...],
     frontier: dict[str, Any] | None = None,
+    anchor: dict[str, Any] | None = None,
 ) -> Report:
     """The report of a decision. O(passes)."""
     fold = decision.fold
@@ -109,6 +112,7 @@ def make_report(
         elidable_tokens=fold.elidable_tokens,
         min_freed=rules.min_freed,
         frontier=frontier,
+        anchor=anchor,
         findings=findings + decision.findings,
         passes=tuple(record.report() for record in decision.passes),
     )
@@ -118,23 +122,6 @@ def _nothing_left(decision: Decision) -> bool:
     """The provider refused the request, and no tier could free anything."""
     refused = (record for record in decision.added if isinstance(record, OverflowRecord))
     return any(record.freed == 0 for record in refused)
-
-
-def frontier(decision: Decision) -> int | None:
-    """The entry at whose end a cache breakpoint keeps the unchanged prefix readable.
-
-    Providers read a cache only back from a breakpoint, over few blocks, and only where an earlier
-    request wrote. So it is the end of the last earlier request that nothing at this n changed:
-    before the first changed entry of a pass, else simply the request before. O(log n).
-
-    Returns:
-        its seq; None for a first request, or when everything changed.
-    """
-    fold = decision.fold
-    at_n = [record for record in decision.passes if record.n == fold.n]
-    unchanged = at_n[-1].first_changed if at_n else fold.n
-    last = fold.answered(unchanged) - 2
-    return last if last >= 0 else None
 
 
 class Fate(NamedTuple):

@@ -24,7 +24,6 @@ from compactor.core.journal import (
     PassRecord,
     PolicyRecord,
     ReasoningRecord,
-    RecallOff,
     RewindRecord,
     Standing,
     active,
@@ -223,7 +222,7 @@ def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) 
         elif isinstance(record, PolicyRecord):
             fold.overflowed = None
     fold.tier = standing.tier
-    fold.decided = fold.recorded = decided
+    fold.note_record(decided)
 
 
 def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
@@ -233,9 +232,7 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     return next(seq for seq in range(upto) if known[seq] is not entries[seq])
 
 
-def _departure(
-    entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str
-) -> int | None:
+def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str) -> int | None:
     """The first entry below the last cutoff that is not the one the records speak of.
 
     What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning. A
@@ -275,11 +272,11 @@ def _surviving(standing: Sequence[Standing], departed: int) -> int:
 
 
 def _decided(records: Sequence[AnyRecord]) -> int:
-    """The last boundary that the records prove to be decided. After a rewind: its seq."""
-    decided = 0
-    for record in records:
-        if isinstance(record, RewindRecord):
-            decided = record.seq
-        elif isinstance(record, Standing):
-            decided = max(decided, record.n)
-    return decided
+    """The boundary at which the last record was made. After a rewind: its seq.
+
+    A record made before it at a larger n was over entries that were cut off.
+    """
+    last = records[-1]
+    if isinstance(last, RewindRecord):
+        return last.seq
+    return last.n if isinstance(last, Standing) else 0

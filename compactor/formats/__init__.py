@@ -15,17 +15,23 @@ from compactor.core.errors import InputError
 from compactor.formats.anthropic import Anthropic
 from compactor.formats.bedrock import Bedrock
 from compactor.formats.claude_code import ClaudeCode
+from compactor.formats.cline import Cline
+from compactor.formats.codex import Codex
 from compactor.formats.entries import Entries
 from compactor.formats.gemini import Gemini
+from compactor.formats.gemini_cli import GeminiCli
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
 from compactor.formats.openai_chat import OpenAIChat
 from compactor.formats.openai_responses import OpenAIResponses
+from compactor.formats.opencode import OpenCode
+from compactor.formats.pi import Pi
 
 __all__ = ["FORMATS", "detect", "lens"]
 
 _LENSES: tuple[Lens, ...] = (
-    *(ClaudeCode(), Entries(), Gemini(), OpenAIResponses(), Bedrock()),
+    *(ClaudeCode(), Codex(), OpenCode(), Pi()),
+    *(GeminiCli(), Cline(), Entries(), Gemini(), OpenAIResponses(), Bedrock()),
     *(OpenAIChat(), Anthropic()),
 )
 

@@ -146,10 +146,17 @@ def say_result(builder: Builder, block: Any, at: Path) -> None:
     )
 
 
-def turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], list[Call]]:
-    """Parts and calls of an assistant message's content, which lies at `at`."""
+def turn_facts(
+    builder: Builder, content: Any, at: Path, readers: Readers | None = None
+) -> tuple[list[Part], list[Call]]:
+    """Parts and calls of an assistant message's content, which lies at `at`.
+
+    Args:
+        readers: of a recording that holds more than the API takes.
+    """
+    readers = readers or READERS
     if not isinstance(content, list):
-        return content_parts(builder, content, at, READERS), []
+        return content_parts(builder, content, at, readers), []
     parts: list[Part] = []
     calls: list[Call] = []
     for index, block in enumerate(content):
@@ -157,7 +164,7 @@ def turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], li
         if field(block, "type") == "tool_use":
             calls.append(_call(builder, block, here))
         else:
-            part = block_part(builder, block, here, READERS)
+            part = block_part(builder, block, here, readers)
             if is_compaction(block):
                 blocks.report_compaction(builder, here)
             is_signed = field(block, "type") in SIGNED and _signature(block)

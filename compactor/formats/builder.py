@@ -88,6 +88,7 @@ class Builder:
         cleared: bool = False,
         name: str = "",
         in_order: bool = False,
+        call: Call | None = None,
         orphan_path: str = "",
     ) -> None:
         """One tool result.
@@ -99,9 +100,11 @@ class Builder:
             name: the tool's name where the format has no call ids (legacy functions).
             in_order: results without a usable id answer the calls of that name of the turn before
                 in their order, and that one is known must show in the input.
+            call: the call it answers, where the format holds both in one place; else looked for.
             orphan_path: where to point when no call is known; "" reports nothing.
         """
-        call = self._in_order(call_id, name) if in_order else self._answered(call_id, name)
+        if call is None:
+            call = self._in_order(call_id, name) if in_order else self._answered(call_id, name)
         by_name = bool(name) and not call_id
         if call is None and orphan_path and (in_order or not by_name):
             said = call_id or name

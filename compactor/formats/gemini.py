@@ -79,18 +79,7 @@ class Gemini:
         return _located(root).items
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        """A response keeps the key that says all of it; an error stays one."""
-        part = value_at(root, entry.at)
-        at = (*entry.at, _spelled(part, "functionResponse"))
-        native = _get(part, "functionResponse")
-        sole = _sole_key(field(native, "response"))
-        if sole is not None:
-            edits = [Edit((*at, "response", sole), text)]
-        else:
-            edits = [Edit((*at, "response"), {"error" if entry.error else "output": text})]
-        if field(native, "parts") is not None:
-            edits.append(Edit((*at, "parts"), REMOVE))
-        return edits
+        return rewrite_response(value_at(root, entry.at), entry, text)
 
     def rewrite_argument(
         self, root: Any, entry: Entry, call: int, path: Path, text: str
@@ -100,11 +89,11 @@ class Gemini:
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role, parts, inner = _role(message, at), field(message, "parts"), (*at, "parts")
         if role == "model":
-            builder.turn(*_turn_facts(builder, parts, inner), at)
+            builder.turn(*turn_facts(builder, parts, inner), at)
         elif isinstance(parts, list):
-            _say_user(builder, parts, at)
+            say_user(builder, parts, inner)
         else:
-            builder.user(_parts_facts(builder, parts, inner), at)
+            builder.user(parts_facts(builder, parts, inner), at)
 
     def carried(self, body: Body, lead: Sequence[Any]) -> Carried:  # noqa: ARG002
         system, tools = _beside(body, "systemInstruction"), _beside(body, "tools")
@@ -126,6 +115,23 @@ class Gemini:
         declared = ("functionDeclarations", _SNAKE["functionDeclarations"])
         hosted = {k: v for k, v in members(tool) if k not in declared and v is not None}
         return [*texts, compact_json(hosted)] if hosted else texts
+
+
+def rewrite_response(part: Any, entry: Entry, text: str) -> list[Edit]:
+    """Edits that make `text` the body of the function response in a part at `entry.at`.
+
+    A response keeps the key that says all of it; an error stays one.
+    """
+    at = (*entry.at, _spelled(part, "functionResponse"))
+    native = _get(part, "functionResponse")
+    sole = _sole_key(field(native, "response"))
+    if sole is not None:
+        edits = [Edit((*at, "response", sole), text)]
+    else:
+        edits = [Edit((*at, "response"), {"error" if entry.error else "output": text})]
+    if field(native, "parts") is not None:
+        edits.append(Edit((*at, "parts"), REMOVE))
+    return edits
 
 
 def _located(root: Any) -> Body:
@@ -150,26 +156,40 @@ def _role(message: Any, at: Path) -> str:
     return word_of(message, "role", ROLES, at)
 
 
-def _say_user(builder: Builder, parts: list[Any], at: Path) -> None:
-    """Each function response is an entry, each run of other parts between them is one."""
-    inner = (*at, "parts")
-    marks = (is_object(_get(part, "functionResponse")) for part in parts)
+def say_user(builder: Builder, parts: list[Any], at: Path, call: Call | None = None) -> None:
+    """Each function response is an entry, each run of other parts between them is one.
+
+    Args:
+        at: address of the list of parts.
+        call: what the responses answer, where the format holds both in one place.
+    """
+    marks = (is_response(part) for part in parts)
     for is_result, indexes in runs(marks):
         if is_result:
-            _say_result(builder, parts[indexes[0]], (*inner, indexes[0]))
+            _say_result(builder, parts[indexes[0]], (*at, indexes[0]), call)
             continue
         run: list[Part] = []
         for index in indexes:
-            run += _part_facts(builder, parts[index], (*inner, index))
-        builder.user(run, at)
+            run += _part_facts(builder, parts[index], (*at, index))
+        builder.user(run, at[:-1])
 
 
-def _say_result(builder: Builder, part: Any, at: Path) -> None:
+def is_response(part: Any) -> bool:
+    """Whether a part holds a function response."""
+    return is_object(_get(part, "functionResponse"))
+
+
+def response_id(part: Any) -> str:
+    """The id of the call that a part with a function response answers."""
+    return text_field(_get(part, "functionResponse"), "id")
+
+
+def _say_result(builder: Builder, part: Any, at: Path, call: Call | None) -> None:
     """A part with a function response. What is signed must stay as it is."""
     native = _get(part, "functionResponse")
     here = (*at, _spelled(part, "functionResponse"))
     response = field(native, "response")
-    others = _parts_facts(builder, field(native, "parts"), (*here, "parts"))
+    others = parts_facts(builder, field(native, "parts"), (*here, "parts"))
     is_odd = response is not None and not is_object(response)
     if is_odd:
         others.append(unknown_part(builder, response, (*here, "response")))
@@ -183,6 +203,7 @@ def _say_result(builder: Builder, part: Any, at: Path) -> None:
         required=is_odd or bool(_signature(part)),
         name=text_field(native, "name"),
         in_order=True,
+        call=call,
         orphan_path=spell(at),
     )
 
@@ -203,10 +224,10 @@ def _sole_key(response: Any) -> str | None:
     return key if key in _SOLE_KEYS and (value is None or isinstance(value, str)) else None
 
 
-def _turn_facts(builder: Builder, parts: Any, at: Path) -> tuple[list[Part], list[Call]]:
+def turn_facts(builder: Builder, parts: Any, at: Path) -> tuple[list[Part], list[Call]]:
     """Parts and calls of a model's content, whose parts lie at `at`."""
     if not isinstance(parts, list):
-        return _parts_facts(builder, parts, at), []
+        return parts_facts(builder, parts, at), []
     said: list[Part] = []
     calls: list[Call] = []
     for index, part in enumerate(parts):
@@ -221,7 +242,7 @@ def _turn_facts(builder: Builder, parts: Any, at: Path) -> tuple[list[Part], lis
     return said, calls
 
 
-def _parts_facts(builder: Builder, parts: Any, at: Path) -> list[Part]:
+def parts_facts(builder: Builder, parts: Any, at: Path) -> list[Part]:
     """A list of parts without calls and responses."""
     if not isinstance(parts, list):
         return [] if parts is None else [unknown_part(builder, parts, at)]

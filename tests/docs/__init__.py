@@ -1,1 +1,1 @@
-"""The generated parts of the documentation, one module a subject; `tests/regenerate.py` has them."""
+"""The generated parts of the documentation, one module a subject (see `tests/regenerate.py`)."""

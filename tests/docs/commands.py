@@ -33,7 +33,7 @@ def commands() -> Iterator[str]:
     yield ""
     yield from _options(param for param in shared if not isinstance(param, PolicyOption))
     yield ""
-    yield "Settings of the policy, over the file of `--config`, over the model's, over the defaults:"
+    yield "Settings of the policy: over the file, over the model's, over the defaults."
     yield ""
     yield from _options(param for param in shared if isinstance(param, PolicyOption))
 

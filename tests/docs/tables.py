@@ -89,11 +89,11 @@ def formats() -> Iterator[str]:
 
 
 def rewriting() -> Iterator[str]:
-    """One failed result in every format, and what it becomes."""
+    """One failed result in every format that the builder of conversations writes, before and after."""
     talk = Conversation().user("look").call("bash", {"command": "ls"}, result="no a.py", error=True)
     marker = "[elided 7 chars of failed bash output]"
     yield "```json"
-    for name in FORMATS:
+    for name in filter(WRITERS.__contains__, FORMATS):
         lens, root = FORMATS[name], WRITERS[name].write(talk)
         root = read_document(root, name).root if isinstance(root, bytes) else root
         [entry] = [entry for entry in lens.read(root).entries if entry.kind is Kind.TOOL]

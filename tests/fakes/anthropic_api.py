@@ -46,6 +46,7 @@ class Anthropic:
         self.script = list(script)
         self.binds = binds
         self.requests: list[Any] = []
+        self.usages: list[Any] = []
         self.dropped = 0
         self._issued: dict[str, Issued] = {}
         self._cache: set[str] = set()
@@ -58,6 +59,7 @@ class Anthropic:
         dropped = self._check_thinking(body, headers.get("anthropic-beta") or "")
         turn = self.script[len(self.requests)]
         self.requests.append(body)
+        self.usages.append(self._usage(body))
         self.dropped += len(dropped)
         return {
             "id": f"msg_{len(self.requests)}",
@@ -67,7 +69,7 @@ class Anthropic:
             "content": self._say(body, turn),
             "stop_reason": "tool_use" if turn.calls else "end_turn",
             "stop_sequence": None,
-            "usage": self._usage(body),
+            "usage": self.usages[-1],
             "input_transformations": [
                 {"type": "thinking_dropped", "path": path, "reason": "prefix_binding_mismatch"}
                 for path in dropped
@@ -141,7 +143,7 @@ class Anthropic:
 
     def _usage(self, body: Any) -> Any:
         """What the cache gives and takes. One position a tool, a system block, a content block."""
-        keys, sizes, marks = _positions(body)
+        keys, sizes, marks = positions(body)
         read = 0
         for mark in reversed(marks):
             window = range(mark, max(-1, mark - LOOK_BACK), -1)
@@ -298,7 +300,7 @@ def _prefix(body: Any, messages: Any, index: int, at: int | None = None) -> str:
     return _hash([_plain(body.get("system")), tools, shown])
 
 
-def _positions(body: Any) -> tuple[list[str], list[int], list[int]]:
+def positions(body: Any) -> tuple[list[str], list[int], list[int]]:
     """Keys and cumulative tokens of the positions, and the positions of breakpoints."""
     keys, sizes, marks = [], [], []
     total, chain = 0, hashlib.sha256()

@@ -1,0 +1,173 @@
+"""pi sessions (`~/.pi/agent/sessions/…/*.jsonl`), from the oldest version on.
+
+Reads the transcript as the next request would carry it: the live branch from its last compaction
+on, with what the compaction kept, and without turns that failed or were stopped, which pi leaves
+out of later requests. Everything that is no turn and no tool result is a user message: commands
+that the user ran, messages of extensions, summaries. The few words that pi puts around them are in
+no file and are not counted. Specification: DESIGN section 3, docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from compactor.core.errors import Finding
+from compactor.core.model import Entry, Overhead, Path, Reading, Usage
+from compactor.formats import blocks
+from compactor.formats.builder import Builder
+from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.native import Edit
+from compactor.formats.pi_rows import (
+    OF_PI,
+    ROLES,
+    ROWS,
+    TURN,
+    is_dropped,
+    role_of,
+    speaks,
+    turn_facts,
+    usage_of,
+)
+from compactor.formats.pi_tree import MESSAGE, SESSION, Branch, Row, link, live_branch
+from compactor.formats.recorded import (
+    compacted,
+    has_tokens,
+    left_behind,
+    unanswered,
+    unreadable,
+)
+
+
+class Pi:
+    """The lens of pi sessions."""
+
+    name = "pi"
+
+    def recognises(self, root: Any) -> bool:
+        return isinstance(root, list) and any(map(_is_native, root))
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
+        """Reads all anew: what an old row means depends on new ones, so nothing is resumed. O(n).
+
+        Raises:
+            InputError: `input.shape` when no row holds a message.
+        """
+        rows = root if isinstance(root, list) else ()
+        if not any(map(speaks, rows)):
+            raise shape_error((), "no row holds a message of a pi session")
+        tree = link(rows)
+        branch = live_branch(rows, tree)
+        story = _Story(rows, branch)
+        entries = story.builder.entries
+        findings = [*story.builder.findings, *unanswered(entries)]
+        findings += _branch_findings(rows, branch, tree.up)
+        if tree.broken:
+            message = f"{len(tree.broken)} rows name a parent that is not above them in the file"
+            findings.append(Finding("broken_link", message, spell((tree.broken[0],))))
+        if tree.copies:
+            message = f"{len(tree.copies)} rows repeat the `id` of an earlier one"
+            findings.append(Finding("repeated_line", message, spell((tree.copies[0],))))
+        return Reading(
+            entries=entries,
+            overhead=Overhead(known=False),
+            findings=[*findings, *unreadable(_odd(rows), "rows")],
+            model=_model(rows, branch.path),
+            usage=tuple(story.usage),
+        )
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        return root if isinstance(root, list) else ()
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        content = field(value_at(root, entry.at), "content")
+        return blocks.rewrite_content(content, (*entry.at, "content"), text, ())
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+
+def all_usage(root: Any) -> list[Usage]:
+    """Recorded usage of every request of a session, dead branches and dropped turns included. O(n).
+
+    Returns:
+        one a request, in the order of the file; `n` is 0, as no entries are implied.
+    """
+    rows = root if isinstance(root, list) else ()
+    turns = (row["message"] for row in rows if role_of(row) == TURN)
+    return list(filter(has_tokens, (usage_of(turn, 0) for turn in turns)))
+
+
+class _Story:
+    """Tells the rows of a branch to a builder, in prompt order."""
+
+    def __init__(self, rows: Sequence[Any], branch: Branch) -> None:
+        self.builder = Builder()
+        self.usage: list[Usage] = []
+        for index in branch.prompt:
+            row = rows[index]
+            if role_of(row) == TURN:
+                self._turn(row["message"], (index, MESSAGE), is_kept=index in branch.kept)
+            elif speaks(row):
+                ROLES[role_of(row)](self.builder, row["message"], (index, MESSAGE))
+            elif row["type"] in ROWS:
+                ROWS[row["type"]](self.builder, row, (index,))
+
+    def _turn(self, message: Row, at: Path, *, is_kept: bool) -> None:
+        """What a compaction kept was answered before it, over entries that are gone."""
+        n = self.builder.size
+        if not is_dropped(message):
+            self.builder.turn(*turn_facts(self.builder, message.get("content"), at), at)
+            n = self.builder.size - 1
+        usage = usage_of(message, n)
+        if has_tokens(usage) and not is_kept:
+            self.usage.append(usage)
+
+
+def _is_native(row: Any) -> bool:
+    """Whether a row is of this format: its first row, or a message that only pi writes."""
+    if text_field(row, "type") == SESSION:
+        return bool(text_field(row, "id") and text_field(row, "cwd"))
+    role = role_of(row)
+    return role in OF_PI or (role == TURN and "stopReason" in row["message"])
+
+
+def _odd(rows: Sequence[Any]) -> list[Path]:
+    """Rows that should hold a message and hold none that is known."""
+    return [
+        (index,)
+        for index, row in enumerate(rows)
+        if text_field(row, "type") == MESSAGE and not speaks(row)
+    ]
+
+
+def _branch_findings(
+    rows: Sequence[Any], branch: Branch, linked: Mapping[int, int]
+) -> Iterator[Finding]:
+    """What of the tree is not in the prompt."""
+    before = sum(speaks(rows[index]) for index in branch.before)
+    yield from compacted(before, "messages")
+    if branch.missing:
+        message = "the first message that the compaction kept is not in the file"
+        yield Finding("preserved_missing", message)
+    inside = frozenset(branch.path)
+    off = [index for index in linked if index not in inside and speaks(rows[index])]
+    yield from left_behind(len(off), spell((off[0],)) if off else "")
+    turns = [rows[index] for index in branch.prompt if role_of(rows[index]) == TURN]
+    dropped = sum(is_dropped(row["message"]) for row in turns)
+    if dropped:
+        message = f"{dropped} turns that failed or were stopped are not in later requests"
+        yield Finding("dropped_turns", message)
+
+
+def _model(rows: Sequence[Any], path: Sequence[int]) -> str:
+    """The last model that was chosen or spoke; the first row of an old file names one too."""
+    for index in reversed(path):
+        row = rows[index]
+        named = row["message"] if role_of(row) == TURN else row
+        name = text_field(named, "model") or text_field(named, "modelId")
+        if name:
+            return name
+    return next((text_field(row, "modelId") for row in rows if _is_native(row)), "")
