@@ -8,12 +8,14 @@ import json
 import re
 from collections.abc import Callable
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import compactor
 from compactor.formats import json_text
 from compactor.formats.native import (
     NESTING_LIMIT,
@@ -209,3 +211,12 @@ def test_the_iterative_reader_reads_what_the_c_scanner_reads(text: str) -> None:
     else:
         slow = json_text._Reader(text, json_text._LENIENT_TOKEN).read(start)
         assert (compact_json(slow[0]), slow[1]) == (compact_json(fast[0]), fast[1])
+
+
+def test_every_possessive_group_can_go_back_on_an_old_python():
+    """Python before 3.11.5 stays where an iteration failed; `OR_BACK` says what is done about it."""
+    folder = Path(compactor.__file__).parent / "formats"
+    for path in sorted(folder.glob("*.py")):
+        for line in path.read_text("utf-8").splitlines():
+            for end in re.finditer(r"\)[*+?]\+", line):
+                assert line[: end.start()].endswith("{OR_BACK}"), (path.name, line)

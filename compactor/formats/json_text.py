@@ -21,7 +21,14 @@ NESTING_LIMIT: Final = 100
 _PLAIN_DIGITS: Final = 600
 """Longer integers are carried as text: below Python's smallest limit of int/str conversion, 640."""
 
-STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+OR_BACK: Final = "|(?!)"
+"""Ends a group that is repeated possessively (so that long strings cost no memory).
+
+Python before 3.11.5 does not go back where an iteration of such a group failed half-way; before it
+tries another branch it does, so each of ours has one that cannot match.
+"""
+
+STRING: Final = rf'"[^"\\]*+(?:\\.[^"\\]*+{OR_BACK})*+"'
 """Pattern of a string inside text known to be JSON (flag DOTALL)."""
 
 
@@ -153,8 +160,8 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*+")
 
 
 def _token(plain: str, constants: str) -> re.Pattern[str]:
-    string = rf'"{plain}*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){plain}*+)*+"'
-    number = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
+    string = rf'"{plain}*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){plain}*+{OR_BACK})*+"'
+    number = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
     return re.compile(rf"{string}|{number}|{constants}|[\[\]{{}},:]")
 
 

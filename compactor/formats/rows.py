@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from compactor.core.errors import Finding
 from compactor.core.model import Path
 from compactor.formats.edits import REMOVE, Edit, dotted, no_place
-from compactor.formats.json_text import NotJsonError, after_space, read_value
+from compactor.formats.json_text import OR_BACK, NotJsonError, after_space, read_value
 from compactor.formats.splice import Change, changes, replaced, span
 
 
@@ -109,9 +109,9 @@ def _opening_of(text: str, low: int, end: int) -> int | None:
 
 
 # In mirrored text a quote that a backslash follows is escaped: no opening quote stands behind one.
-_MIRRORED_STRING: Final = r'"[^"]*+(?:"(?=\\)[^"]*+)*+"'
+_MIRRORED_STRING: Final = rf'"[^"]*+(?:"(?=\\)[^"]*+{OR_BACK})*+"'
 _TO_MIRRORED_BRACKET: Final = re.compile(
-    rf'[^"\[\]{{}}]*+(?:{_MIRRORED_STRING}[^"\[\]{{}}]*+)*+', re.DOTALL
+    rf'[^"\[\]{{}}]*+(?:{_MIRRORED_STRING}[^"\[\]{{}}]*+{OR_BACK})*+', re.DOTALL
 )
 
 

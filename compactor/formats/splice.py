@@ -15,7 +15,7 @@ from compactor.core.errors import InputError
 from compactor.core.model import Path
 from compactor.formats.edits import KEEP, REMOVE, Edit, EditNode, applied, edit_tree, no_place
 from compactor.formats.json_compact import compact_json, quoted
-from compactor.formats.json_text import STRING, NotJsonError, after_space, read_value
+from compactor.formats.json_text import OR_BACK, STRING, NotJsonError, after_space, read_value
 
 
 class Change(NamedTuple):
@@ -178,4 +178,6 @@ def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 
 _STRING_OR_WORD: Final = re.compile(rf"{STRING}|[^ \t\n\r,\]}}]++", re.DOTALL)
-_TO_BRACKET: Final = re.compile(rf'[^"\[\]{{}}]*+(?:{STRING}[^"\[\]{{}}]*+)*+', re.DOTALL)
+_TO_BRACKET: Final = re.compile(
+    rf'[^"\[\]{{}}]*+(?:{STRING}[^"\[\]{{}}]*+{OR_BACK})*+', re.DOTALL
+)
