@@ -9,10 +9,11 @@
 No model is involved: the same history gives the same bytes on every machine. See docs/python.md.
 """
 
-from compactor.api import Outcome, Policy, Transcript, compact, detect, load, render
+from compactor.api import Outcome, Policy, compact, render
 from compactor.core.errors import CompactorError
 from compactor.core.journal import Journal
 from compactor.core.report import Report
+from compactor.transcript import Transcript, detect, load
 
 __all__ = [
     "CompactorError",

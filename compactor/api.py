@@ -1,44 +1,43 @@
-"""The Python surface: `load`, `detect`, `compact`, `render` on native requests.
+"""The Python surface: `compact` and `render` on native requests.
 
-The shell around the pure core: it picks lens, model facts and counter, hands values down, and turns
+The shell around the pure core: it picks lens and settings, hands values down, and turns
 the decision back into the caller's own shape. Nothing is read twice: a request's way is lens →
 `core.compact` → lens. Specification: DESIGN sections 2 and 5, docs/python.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import breakpoints, counters, reasoning
+from compactor import breakpoints, reasoning
 from compactor import models as model_table
+from compactor.choose import choose, overhead, with_pins
 from compactor.core import policy as core_policy
 from compactor.core import render as core_render
 from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
-from compactor.core.count import Counter, Measure
-from compactor.core.errors import Finding, InputError
+from compactor.core.count import Counter
+from compactor.core.errors import Finding
 from compactor.core.fold import Fold
 from compactor.core.frontier import reach
-from compactor.core.journal import Header, Journal
-from compactor.core.model import Entry, Kind, Reading
-from compactor.core.policy import ModelFacts, resolve
+from compactor.core.journal import Journal
+from compactor.core.model import Kind, Reading
+from compactor.core.policy import resolve
 from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Settings, begins
-from compactor.formats import FORMATS
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
 from compactor.formats.lens import CacheBreakpoints, Lens
-from compactor.formats.native import Document, Edit, apply_edits, compact_json, read_document
+from compactor.formats.native import Edit, apply_edits
 from compactor.loop import loop
 from compactor.models import ModelTable
 from compactor.shown import ShownMessages, edits_of
-
-DEFAULT_COUNTER = "o200k_base"
+from compactor.transcript import Transcript
 
 
 class Policy(core_policy.Policy, frozen=True, kw_only=True):
@@ -65,63 +64,6 @@ class Policy(core_policy.Policy, frozen=True, kw_only=True):
         from compactor.config import load_policy  # only who has a file pays for its parsers
 
         return cls(**msgspec.structs.asdict(load_policy(str(path))))
-
-
-class Transcript:
-    """Entries over untouched native data, with the changes to show.
-
-    Attributes:
-        format: name of its format, as after `-f`.
-        root: the native data as parsed Python values, unchanged.
-        edits: what `to_bytes` and `view` change.
-    """
-
-    def __init__(
-        self,
-        lens: Lens,
-        root: Any,
-        reading: Reading,
-        document: Document | None = None,
-        edits: Sequence[Edit] = (),
-    ) -> None:
-        self._lens = lens
-        self.root = root
-        self.reading = reading
-        self.document = document
-        self.edits = tuple(edits)
-
-    @property
-    def format(self) -> str:
-        return self._lens.name
-
-    @property
-    def lens(self) -> Lens:
-        return self._lens
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The canonical entries, oldest first; index is seq."""
-        return self.reading.entries
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What was strange in the input and is carried through."""
-        damage = tuple(self.document.findings) if self.document else ()
-        return damage + tuple(self.reading.findings)
-
-    def view(self) -> Any:
-        """The native data with the changes; untouched messages are the same objects."""
-        return apply_edits(self.root, self.edits)
-
-    def to_bytes(self) -> bytes:
-        """The native bytes with the changes; everything else byte for byte as it was read."""
-        if self.document is not None:
-            return self.document.edited(self.edits)
-        return compact_json(self.view()).encode("utf-8")
-
-    def with_edits(self, edits: Sequence[Edit]) -> Transcript:
-        """The same transcript showing other changes."""
-        return Transcript(self._lens, self.root, self.reading, self.document, edits)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -151,65 +93,6 @@ class _Workings(NamedTuple):
     reading: Reading | None
     fold: Fold
     shown: ShownMessages
-
-
-def load(
-    source: str | FilePath | bytes,
-    format: str | None = None,  # noqa: A002  (the word users know)
-    *,
-    name: str = "",
-    strict: bool = False,
-) -> Transcript:
-    """Read a recorded transcript or a request body.
-
-    Args:
-        source: a path, or the bytes themselves.
-        format: name of the format; None looks at the content.
-        name: what errors call the bytes.
-        strict: damaged lines are an error instead of a finding.
-
-    Raises:
-        InputError: `input.not_json`, `input.shape`, `input.format_unknown`, with `file:line` or
-            `$.path`.
-    """
-    if isinstance(source, bytes):
-        data, name = source, name or "<bytes>"
-    else:
-        name = name or str(source)
-        data = _read_file(FilePath(source))
-    document = read_document(data, name, strict=strict)
-    lens = lens_named(format) if format else None
-    if isinstance(document.root, dict) and not _recognised(document.root, lens):
-        document = _as_one_row(data, name, lens) or document
-    lens = lens or detect_lens(document.root)
-    return Transcript(lens, document.root, lens.read(document.root), document)
-
-
-def _as_one_row(data: bytes, name: str, lens: Lens | None) -> Document | None:
-    """The input as JSON Lines with a single line, when a format knows it so."""
-    try:
-        row = read_document(data, name, lines=True)
-    except InputError:
-        return None
-    return row if _recognised(row.root, lens) else None
-
-
-def _recognised(root: Any, lens: Lens | None) -> bool:
-    """Whether a root is of a format at all; a recording of one line looks like one JSON value."""
-    return any(one.recognises(root) for one in ([lens] if lens else FORMATS.values()))
-
-
-def detect(source: Any) -> str:
-    """The name of the format of a path, of bytes, or of parsed native data.
-
-    Raises:
-        InputError: `input.format_unknown`, or as `load`.
-    """
-    if isinstance(source, bytes):
-        source = read_document(source, "<bytes>").root
-    elif isinstance(source, str | FilePath):
-        source = read_document(_read_file(FilePath(source)), str(source)).root
-    return detect_lens(source).name
 
 
 def compact(
@@ -262,12 +145,12 @@ def compact(
     if force and journal is not None and not begins(transcript.entries, journal):
         header = None  # what a foreign journal pins is not ours
     table = models or model_table.built_in()
-    chosen = _choose(transcript.reading, policy or Policy(), header, counter, table)
+    chosen = choose(transcript.reading, policy or Policy(), header, counter, table)
     settings = Settings(
         loop=loop(),
         measure=chosen.measure,
-        rules=resolve(_with_pins(chosen.policy, pins), chosen.facts, loop().compaction),
-        overhead=_overhead(transcript.reading, chosen),
+        rules=resolve(with_pins(chosen.policy, pins), chosen.facts, loop().compaction),
+        overhead=overhead(transcript.reading, chosen),
         recallable=chosen.policy.recallable if recallable is None else recallable,
         failed=tuple(failed),
         overflowed=overflowed,
@@ -312,15 +195,6 @@ class _Asked(NamedTuple):
     cache_rule: str | None
 
 
-class _Chosen(NamedTuple):
-    policy: core_policy.Policy
-    facts: ModelFacts | None
-    model: str
-    measure: Measure
-    cache_rule: str | None
-    findings: tuple[Finding, ...]
-
-
 def _read(request: Any, format_name: str | None, workings: _Workings | None) -> Transcript:
     if isinstance(request, Transcript):
         return request
@@ -337,67 +211,6 @@ def _read(request: Any, format_name: str | None, workings: _Workings | None) -> 
 def _has_told(fold: Fold) -> bool:
     """Whether the entries so far are of one format only. Plain texts are the same in several."""
     return any(entry.kind is Kind.TOOL for entry in fold.entries)
-
-
-def _choose(
-    reading: Reading,
-    policy: core_policy.Policy,
-    header: Header | None,
-    counter: Counter | None,
-    table: ModelTable,
-) -> _Chosen:
-    """Model facts and counter. What a journal's header pins stays, whatever the request says."""
-    findings = []
-    model = wanted = policy.model or reading.model
-    if header is not None:
-        model = header.model
-    if wanted and wanted != model:
-        text = f"model {wanted!r} is asked for; the journal is pinned to {model or 'no model'!r}"
-        findings.append(Finding("model_changed", text))
-    known = table.find(model) if model else None
-    facts = known.facts() if known else None
-    if model and facts is None:
-        if policy.window is None:
-            raise table.unknown(model)
-        text = f"model {model!r} is not in the model table; counting with {DEFAULT_COUNTER}"
-        findings.append(Finding("model_unknown", text))
-    if not reading.overhead.known and policy.overhead_tokens is None:
-        text = "overhead unknown: the input carries no system prompt and no tools"
-        findings.append(Finding("overhead_unknown", text))
-    measure = _measure(policy, facts, header, counter)
-    rule = known.cache_rule if known else None
-    return _Chosen(policy, facts, model, measure, rule, tuple(findings))
-
-
-def _measure(
-    policy: core_policy.Policy,
-    facts: ModelFacts | None,
-    header: Header | None,
-    counter: Counter | None,
-) -> Measure:
-    """The counter and its scale. A scale belongs to a counter, so it is taken only with it."""
-    pinned = None
-    if header is not None:
-        pinned = (header.counter, header.counter_scale)
-    elif facts is not None:
-        pinned = (facts.counter, facts.counter_scale)
-    name = policy.counter or (pinned[0] if pinned else DEFAULT_COUNTER)
-    found = counter if counter is not None else counters.get(name)
-    scale = policy.counter_scale
-    if scale is None:
-        scale = pinned[1] if pinned and pinned[0] == found.name else 1000
-    return Measure(found, scale, loop().tokens)
-
-
-def _with_pins(policy: core_policy.Policy, pins: Iterable[int]) -> core_policy.Policy:
-    pins = tuple(pins)
-    return msgspec.structs.replace(policy, pins=policy.pins + pins) if pins else policy
-
-
-def _overhead(reading: Reading, chosen: _Chosen) -> int:
-    if chosen.policy.overhead_tokens is not None:
-        return chosen.policy.overhead_tokens
-    return chosen.measure.texts(reading.overhead.texts)
 
 
 def _outcome(
@@ -448,15 +261,3 @@ def _add_edits(shown: Any, edits: list[Edit]) -> Any:
 def _native(shown: Any) -> Any:
     """The native data as shown."""
     return shown.view() if isinstance(shown, Transcript) else shown
-
-
-def _read_file(path: FilePath) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror or error}",
-            code="input.not_json",
-            path=str(path),
-            hint="give a file, or - for standard input",
-        ) from error

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
+
 from compactor.core.errors import PolicyError
 from compactor.core.policy import Policy, policy_from
 
@@ -23,6 +25,22 @@ SECTION = ("tool", "compactor")
 
 _TOML_PLACE = re.compile(r" \(at line (\d+), column \d+\)\Z")
 _TOML_END = " (at end of document)"
+_MISFIT = re.compile(r"(?:Expected `([^`]+)`, got `([^`]+)`|(.+?)) - at `\$\.([^`]+)`\Z", re.DOTALL)
+_NOUNS = {
+    "object": "a table",
+    "array": "a list",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number with a fraction",
+    "bool": "true or false",
+    "null": "nothing",
+}
+"""Types as msgspec calls them → as a person does."""
+_SHAPES = {
+    "artifactIds": 'each is a table of {prefix, alphabet, length}, such as { prefix = "ev_", '
+    'alphabet = "0-9a-f", length = 8 }'
+}
+"""Setting → what its value looks like, where the type does not say it."""
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -51,7 +69,10 @@ def load_policy(path: str | Path) -> Policy:
             )
         settings, name = found, f"{name} [tool.compactor]"
     _refuse_said_twice(settings, name)
-    return policy_from(settings, name)
+    try:
+        return policy_from(settings, name)
+    except PolicyError as error:
+        raise _misfit(error, name) from error
 
 
 def find_config(folder: Path) -> Path | None:
@@ -143,6 +164,21 @@ def _refuse_said_twice(settings: Mapping[str, Any], name: str) -> None:
             path=name,
             hint="keep one of them",
         )
+
+
+def _misfit(error: PolicyError, name: str) -> PolicyError:
+    """The error, a wrong type said in words with the setting as its place."""
+    found = _MISFIT.fullmatch(str(error.__cause__))
+    if found is None or not isinstance(error.__cause__, msgspec.ValidationError):
+        return error
+    wanted, given, other, place = found.groups()
+    if wanted:
+        nouns = " or ".join(_NOUNS.get(t, t) for t in wanted.split(" | ") if t != "null")
+        message = f"must be {nouns}, not {_NOUNS.get(given, given)}"
+    else:
+        message = other[0].lower() + other[1:]
+    hint = next((text for key, text in _SHAPES.items() if place.startswith(key)), "")
+    return PolicyError(message, code=error.code, path=f"{name}: {place}", hint=hint)
 
 
 def _refuse_syntax(message: str, place: str, error: Exception) -> NoReturn:

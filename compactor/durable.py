@@ -103,14 +103,11 @@ def replace_file(path: Path, data: bytes) -> None:
     Raises:
         OSError: the file is as it was then.
     """
-    target = Path(os.path.realpath(path))
-    try:
-        known = target.stat()
-    except FileNotFoundError:
-        known = None
+    known = _known(path)
     if known is not None and not stat.S_ISREG(known.st_mode):
-        target.write_bytes(data)
+        path.write_bytes(data)
         return
+    target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         with _new_file(temporary, 0o666) as file:
@@ -124,6 +121,23 @@ def replace_file(path: Path, data: bytes) -> None:
     sync_folder(target.parent)
 
 
+def check_replaceable(path: Path) -> None:
+    """Whether `replace_file` could write there, as far as can be told without writing.
+
+    Raises:
+        OSError: a folder stands there or the folder is missing, or we may not write.
+    """
+    known = _known(path)
+    if known is not None and stat.S_ISDIR(known.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if known is None or stat.S_ISREG(known.st_mode):  # a file is replaced: its folder is written to
+        path = Path(os.path.realpath(path)).parent
+        if not stat.S_ISDIR(path.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
 def sync_folder(folder: Path) -> None:
     """Make a new name in a folder durable. Only POSIX lets a folder be synced."""
     if os.name != "posix":
@@ -135,11 +149,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _opened(path: Path, *, create: bool, readonly: bool) -> FileIO | None:
+def _known(path: Path) -> os.stat_result | None:
     try:
-        known = path.stat()
+        return path.stat()
     except FileNotFoundError:
-        known = None
+        return None
+
+
+def _opened(path: Path, *, create: bool, readonly: bool) -> FileIO | None:
+    known = _known(path)
     if known is not None and not stat.S_ISREG(known.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")  # opening a pipe would hang
     if create:

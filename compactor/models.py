@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -123,14 +123,22 @@ class ModelTable:
 
     Args:
         models: in the order of `names`; of two with one name the later holds.
+        families: prefix → how to count for names that no model has; the first that fits holds.
     """
 
-    def __init__(self, models: Iterable[Model]) -> None:
+    def __init__(
+        self, models: Iterable[Model], families: Mapping[str, Tokenizer] | None = None
+    ) -> None:
         self._models = {_key(model.name): model for model in models}
+        self._families = dict(families or {})
 
     def names(self) -> tuple[str, ...]:
         """All names, in the file's order."""
         return tuple(model.name for model in self._models.values())
+
+    def models(self) -> tuple[Model, ...]:
+        """All models, in the file's order."""
+        return tuple(self._models.values())
 
     def find(self, name: str) -> Model | None:
         """The model of a name as a request, a log or a gateway spells it; None when not known.
@@ -153,9 +161,21 @@ class ModelTable:
         return [self._models[key].name for key in keys]
 
     def facts(self, name: str) -> ModelFacts | None:
-        """What a policy needs of a model; None when it is not known."""
+        """What a policy needs of a model; of an unknown one its family's counter, without a window.
+
+        Returns:
+            None when not even the family is known.
+        """
         model = self.find(name)
-        return model.facts() if model is not None else None
+        if model is not None:
+            return model.facts()
+        if len(name) > _NAME_CHARS:
+            return None
+        tails = list(_tails(_key(name)))
+        for prefix, family in self._families.items():
+            if any(tail.startswith(prefix) for tail in tails):
+                return ModelFacts(name, None, family.counter, family.scale)
+        return None
 
     def unknown(self, name: str) -> PolicyError:
         """The error for a model that is needed and not known."""
@@ -184,7 +204,8 @@ def load(path: str | Path) -> ModelTable:
         key = _key(str(row.get("name", "")))
         rows[key] = rows.get(key, {}) | row
         _model(rows[key], tokenizers, f"{path}: $.models[{i}]")
-    return ModelTable(_model(row, tokenizers, str(path)) for row in rows.values())
+    families = _families(own.families | built_in.families, tokenizers, str(path))
+    return ModelTable((_model(row, tokenizers, str(path)) for row in rows.values()), families)
 
 
 @cache
@@ -192,9 +213,10 @@ def built_in() -> ModelTable:
     """The table that ships with this version. Read once."""
     path = shipped("models.json")
     data = _read(path)
-    return ModelTable(
+    models = [
         _model(row, data.tokenizers, f"{path}: $.models[{i}]") for i, row in enumerate(data.models)
-    )
+    ]
+    return ModelTable(models, _families(data.families, data.tokenizers, str(path)))
 
 
 def find(name: str) -> Model | None:
@@ -241,6 +263,7 @@ class Tokenizer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     models: list[dict[str, Any]] = []
     tokenizers: dict[str, Tokenizer] = {}
+    families: dict[str, str] = {}
     meta: dict[str, Any] = msgspec.field(name="_meta", default_factory=dict)
 
 
@@ -285,6 +308,17 @@ def _read(path: Path) -> _File:
         raise PolicyError(problem, code="policy.range", path=str(path)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _refused(error, f"{path}: $") from error
+
+
+def _families(
+    families: dict[str, str], tokenizers: dict[str, Tokenizer], place: str
+) -> dict[str, Tokenizer]:
+    """Prefixes with their tokenizers, checked."""
+    for prefix, name in families.items():
+        if name not in tokenizers:
+            text = f"family {prefix!r} names the unknown tokenizer {name!r}"
+            raise PolicyError(text, code="policy.range", path=f"{place}: $.families")
+    return {prefix: tokenizers[name] for prefix, name in families.items()}
 
 
 def _model(row: dict[str, Any], tokenizers: dict[str, Tokenizer], place: str) -> Model:

@@ -40,15 +40,16 @@ _NOTHING = Bound([], {}, ())
 
 def bind(request: Request, fold: Fold) -> Bound:
     """What the request needs for signed reasoning after the first change; nothing mostly."""
-    policy = fold.rules.reasoning
+    policy, lens, texts = fold.rules.reasoning, request.lens, fold.loop.reasoning
+    if policy == "keep" or not fold.elided:
+        return _NOTHING
+    if not isinstance(lens, SignedReasoning):
+        text = f"reasoning of format {lens.name!r} stays as it is, whatever the policy ({policy})"
+        return Bound([], {}, (Finding("reasoning_kept", text),))
     if policy == "drop":
         return _dropped(request, fold)
-    if policy == "keep" or not _is_concerned(fold):
+    if not _is_concerned(fold):
         return _NOTHING
-    lens, texts = request.lens, fold.loop.reasoning
-    if not isinstance(lens, SignedReasoning):
-        text = f"policy {policy!r} has no way to say so in this format; the reasoning is kept"
-        return Bound([], {}, (Finding("reasoning_kept", text),))
     name, value = texts.header
     edits = lens.bind_reasoning(request.root, texts.binding)
     if edits is None:
@@ -59,7 +60,7 @@ def bind(request: Request, fold: Fold) -> Bound:
 
 def _is_concerned(fold: Fold) -> bool:
     """Whether any signed reasoning is shown behind the first change."""
-    return bool(fold.elided and fold.signed) and fold.signed[-1] > min(fold.elided)
+    return bool(fold.signed) and fold.signed[-1] > min(fold.elided)
 
 
 def _unbound(root: Any, binding: dict[str, str]) -> Finding:

@@ -11,13 +11,43 @@ from typing import Any
 import compactor
 from compactor import Policy, Transcript
 from compactor.core.errors import InputError
-from compactor.core.model import Entry, Kind, Reading, Usage
+from compactor.core.model import Entry, Kind, Reading, Usage, entry_digest
 from compactor.formats.lens import Lens
 from compactor.formats.native import Rows, apply_edits, read_document
 
 RECORDED = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SHARES = (2, 4, 10)
 ODD: tuple[Any, ...] = (None, True, 5, "", "x", [], {}, [5], ["x"], [{}], {"a": 1}, [[]])
+
+
+TALK = [
+    {"role": "user", "content": "go"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "look"},
+            {"type": "tool_use", "id": "x", "name": "bash", "input": {"command": "x"}},
+            {"type": "tool_use", "id": "y", "name": "bash", "input": {"command": "y"}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "x", "content": "one"},
+            {"type": "tool_result", "tool_use_id": "y", "content": "two"},
+        ],
+    },
+    {"role": "assistant", "content": "done"},
+]
+"""A conversation that every format can express; `check_same` compares with it."""
+
+
+def check_same(reading: Reading) -> None:
+    """The entries are those of `TALK`, in what rules may look at."""
+    wanted = compactor.formats.lens("anthropic").read(TALK).entries
+    assert [*map(entry_digest, reading.entries)] == [*map(entry_digest, wanted)]
+    names = [[entry.name for entry in entries] for entries in (reading.entries, wanted)]
+    assert names[0] == names[1]
 
 
 def files(folder: str) -> list[Path]:

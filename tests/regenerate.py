@@ -20,6 +20,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "binding-models": tables.binding_models,
     "commands": commands.commands,
     "fates": tables.fates,
+    "format-names": tables.format_names,
     "formats": tables.formats,
     "picture": sample.picture,
     "policy": tables.policy,

@@ -134,7 +134,7 @@ def test_a_flag_sets_its_field_and_nothing_else(field: str) -> None:
 
 
 def test_without_flags_nothing_is_set() -> None:
-    assert job_of() == Job("-", None, None, None, False, (), False, False, False, {})
+    assert job_of() == Job("-", None, None, None, None, False, (), False, False, False, {})
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,17 @@ def test_without_flags_nothing_is_set() -> None:
         ("--window", "-5"),
         ("--window", "1__0"),
         ("--window", "٣"),
-        ("--window", "9" * 19),
+        ("--window", "1_000_000_000_001"),
+        ("--window", "9" * 26),
+        ("--window", "9" * 9999),
+        ("--window", "0"),
+        ("--counter-scale", "0"),
         ("--window", ""),
         ("--pin", "-1"),
         ("--artifact-id", "ev_"),
         ("--artifact-id", "ev_:0-9:x"),
+        ("--artifact-id", "a:0-9:0"),
+        ("--artifact-id", "a:0-9:65"),
         ("--trigger", "never"),
         ("--reasoning", "maybe"),
         ("--no-such-flag",),
@@ -162,13 +168,31 @@ def test_a_flag_that_makes_no_sense_is_a_usage_error(args: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("0", "0 is not between 1 and 1,000,000,000,000"),
+        ("9" * 26, f"{'9' * 26} is not between 1 and 1,000,000,000,000"),
+        ("-5", "'-5' is no whole number from 1 up, such as 200000 or 200_000"),
+    ],
+)
+def test_a_number_out_of_range_is_told_its_range(value: str, message: str) -> None:
+    done = CliRunner().invoke(cli, ["compact", "--window", value], input=b"{}")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        2,
+        f"Error: Invalid value for '--window': {message}",
+    )
+
+
+def test_the_largest_number_is_a_number() -> None:
+    assert job_of("--window", "001_000_000_000_000").settings == {"window": 10**12}
+
+
+@pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--window", "0"), "error: window: window must be at least 1 [policy.range]"),
         (("--window", "9", "--reserve-tokens", "9"), "(9) is not below the window (9)"),
         (("--window", "9", "--counter", "char4"), "did you mean 'chars4'?"),
         (("--artifact-id", "a:*:8"), "may hold only letters, digits"),
-        (("--artifact-id", "a:0-9:0"), "needs a length of 1 to 64"),
         (("--model", "no-such-model"), "is not in the model table"),
         (("-f", "no-such-format"), "there is no format"),
     ],

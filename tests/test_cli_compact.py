@@ -84,12 +84,12 @@ def test_a_growing_conversation_has_the_same_bytes_with_and_without_its_journal(
 
 def test_the_result_stored_back_is_compacted_no_further(tmp_path: Path) -> None:
     (tmp_path / "request.json").write_bytes(as_bytes(request(12)))
-    args = ("request.json", *SMALL, "--journal", "journal", "-o", "request.json")
-    first = compactor("compact", *args)
-    once = (tmp_path / "request.json").read_bytes()
-    second = compactor("compact", *args)
+    args = (*SMALL, "--journal", "journal")
+    first = compactor("compact", "request.json", *args, "-o", "once.json")
+    second = compactor("compact", "once.json", *args, "-o", "twice.json")
     assert (first.returncode, second.returncode) == (0, 0)
-    assert (tmp_path / "request.json").read_bytes() == once != as_bytes(request(12))
+    once = (tmp_path / "once.json").read_bytes()
+    assert (tmp_path / "twice.json").read_bytes() == once != as_bytes(request(12))
     assert b"stay elided" in second.stderr
 
 
@@ -132,13 +132,14 @@ def test_half_a_surrogate_pair_in_a_name_is_no_trouble_for_the_report(tmp_path: 
 
 def test_dry_run_writes_nothing_but_the_report(tmp_path: Path) -> None:
     data = as_bytes(request(12))
-    args = (*SMALL, "--dry-run", "--journal", "journal", "-o", "out.json")
+    args = (*SMALL, "--dry-run", "--journal", "journal")
     on_stdout = run(*args, data=data)
     assert (on_stdout.exit_code, names(tmp_path)) == (0, [])
     assert len(json.loads(on_stdout.stdout)["passes"]) == 1
     in_file = run(*args, "--report", "report.json", data=data)
     assert (in_file.stdout, names(tmp_path)) == ("", ["report.json"])
     assert (tmp_path / "report.json").read_text() == on_stdout.stdout
+    assert run(*args, "--report", "-", data=data).stdout == on_stdout.stdout
 
 
 def test_dry_run_leaves_a_journal_as_it_is(tmp_path: Path) -> None:
@@ -291,16 +292,27 @@ def test_a_journal_in_use_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) ->
     assert done.stderr.endswith("[store.locked]\n")
 
 
-def test_the_journal_is_written_before_the_output(tmp_path: Path) -> None:
-    data = as_bytes(request(12))
-    args = (*SMALL, "--journal", "journal")
-    lost = run(*args, "-o", "no-such-folder/out.json", data=data)
-    assert (lost.exit_code, names(tmp_path)) == (1, ["journal"])
-    assert lost.stderr.startswith("error: no-such-folder/out.json: cannot be written: ")
-    before = (tmp_path / "journal").read_bytes()
-    again = run(*args, data=data)
-    assert again.stdout_bytes == run(*SMALL, data=data).stdout_bytes
-    assert (tmp_path / "journal").read_bytes() == before
+@pytest.mark.parametrize("option", ["-o", "--report"])
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("no-such-folder/out", "No such file or directory"),
+        ("folder", "Is a directory"),
+        ("file/out", "Not a directory"),
+    ],
+)
+def test_an_output_that_has_no_place_is_refused_before_anything_is_written(
+    tmp_path: Path, option: str, path: str, reason: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    other = {"-o": "--report", "--report": "-o"}[option]
+    args = (*SMALL, "--journal", "journal", option, path, other, "other")
+    done = run(*args, data=as_bytes(request(12)))
+    assert (done.exit_code, done.stdout, names(tmp_path)) == (1, "", ["file", "folder"])
+    assert done.stderr == (
+        f"error: {path}: cannot be written: {reason} (nothing was written) [output.unwritable]\n"
+    )
 
 
 def test_bad_input_leaves_journal_and_files_untouched(tmp_path: Path) -> None:
@@ -342,6 +354,12 @@ def test_first_calls_at_once_agree_on_one_journal(tmp_path: Path) -> None:
         (("in", "--report", "in"), "the input and --report are the same file"),
         (("in", "--journal", "in"), "the input and --journal are the same file"),
         (("--config", "c", "-o", "c"), "--config and -o are the same file"),
+        (("in", "-o", "in"), "-o in is the input, and every original is kept: give another file"),
+        (("in", "-o", "x/../in"), "-o x/../in is the input"),
+        (("--dry-run", "-o", "out"), "--dry-run writes no output: leave -o out"),
+        (("--report", "-"), "the output and the report cannot both go to standard output"),
+        (("-o", "-", "--report", "-"), "cannot both go to standard output"),
+        (("--journal", "-"), "a journal is a file, never a stream"),
         (("--force",), "--force needs --journal"),
     ],
 )
@@ -356,7 +374,56 @@ def test_options_that_would_destroy_a_file_are_usage_errors(
     assert message in done.stderr
 
 
+def test_a_dash_is_standard_output_and_no_file(tmp_path: Path) -> None:
+    data = as_bytes(request(12))
+    plain = run(*SMALL, data=data)
+    dashed = run(*SMALL, "-o", "-", "--report", "report.json", data=data)
+    assert (dashed.exit_code, dashed.stdout_bytes) == (0, plain.stdout_bytes)
+    reported = run(*SMALL, "-o", "out.json", "--report", "-", data=data)
+    assert (reported.exit_code, names(tmp_path)) == (0, ["out.json", "report.json"])
+    assert reported.stdout == (tmp_path / "report.json").read_text()
+    assert (tmp_path / "out.json").read_bytes() == plain.stdout_bytes
+
+
 if os.name == "posix":
+
+    @pytest.mark.parametrize("output", ["link", "in"])
+    def test_no_other_way_to_name_the_input_overwrites_it(tmp_path: Path, output: str) -> None:
+        data = as_bytes(request(12))
+        (tmp_path / "in").write_bytes(data)
+        (tmp_path / "link").symlink_to("in")
+        source = "in" if output == "link" else "link"
+        linked = compactor("compact", source, *SMALL, "-o", output)
+        with open("in", "rb") as stdin:
+            piped = subprocess.run(
+                [sys.executable, "-m", "compactor", "compact", "-", *SMALL, "-o", output],
+                stdin=stdin,
+                capture_output=True,
+                env=environment(),
+                timeout=60,
+                check=False,
+            )
+        assert (linked.returncode, piped.returncode) == (2, 2)
+        assert b"give another file" in linked.stderr
+        assert b"give another file" in piped.stderr
+        assert ((tmp_path / "in").read_bytes(), names(tmp_path)) == (data, ["in", "link"])
+
+    def test_output_to_the_device_of_standard_output_is_written_to_it() -> None:
+        data = as_bytes(request(1))
+        done = compactor("compact", *SMALL, "-o", "/dev/stdout", stdin=data)
+        assert (done.returncode, done.stdout) == (0, data)
+
+    def test_a_closed_standard_input_is_one_line_and_exit_1() -> None:
+        line = f"exec {sys.executable} -m compactor compact - --window 5000 <&-"
+        done = subprocess.run(
+            ["sh", "-c", line], capture_output=True, env=environment(), timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (
+            1,
+            b"",
+            b"error: <stdin>: cannot be read: it is closed (name a FILE, or pipe a transcript in) "
+            b"[input.not_json]\n",
+        )
 
     def test_output_keeps_mode_and_link_of_the_file_it_replaces(tmp_path: Path) -> None:
         target, link = tmp_path / "target.json", tmp_path / "link.json"
@@ -433,14 +500,26 @@ if os.name == "posix":
         name = os.fsdecode(b"caf\xe9.json")
         Path(name).write_bytes(as_bytes(request(12)))
         journal = os.fsdecode(b"journal-\xff")
-        done = compactor("compact", name, *SMALL, "--journal", journal, "-o", name)
+        output = os.fsdecode(b"out-\xfe")
+        done = compactor("compact", name, *SMALL, "--journal", journal, "-o", output)
         assert done.returncode == 0
-        assert names(tmp_path) == sorted([name, journal])
+        assert names(tmp_path) == sorted([name, journal, output])
         missing = compactor("compact", os.fsdecode(b"no\xe9"), *SMALL)
         assert missing.stderr.startswith(b"error: no\\udce9: cannot be read")
 
 
 if sys.platform == "linux":
+
+    def test_the_journal_is_written_before_the_output(tmp_path: Path) -> None:
+        data = as_bytes(request(12))
+        args = (*SMALL, "--journal", "journal")
+        lost = run(*args, "-o", "/dev/full", data=data)
+        assert (lost.exit_code, names(tmp_path)) == (1, ["journal"])
+        assert lost.stderr.startswith("error: /dev/full: cannot be written: No space left")
+        before = (tmp_path / "journal").read_bytes()
+        again = run(*args, data=data)
+        assert again.stdout_bytes == run(*SMALL, data=data).stdout_bytes
+        assert (tmp_path / "journal").read_bytes() == before
 
     def test_a_full_disk_is_one_line_and_exit_1(tmp_path: Path) -> None:
         (tmp_path / "in.json").write_bytes(as_bytes(request(1)))

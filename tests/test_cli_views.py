@@ -91,7 +91,7 @@ def test_text_is_made_plain(text: str, shown: str) -> None:
 def test_explain_has_a_line_for_every_entry_and_tells_its_fate() -> None:
     done = run("explain")
     expected = library.compact(request(12), POLICY, explain=True).fates
-    header, *lines = done.stdout.splitlines()
+    header, *lines = done.stdout.partition("\n\n")[0].splitlines()
     assert header.split() == ["seq", "kind", "tool", "tokens", "fate"]
     assert [line.split() for line in lines] == [
         [str(part) for part in fate if part != ""] for fate in expected
@@ -100,20 +100,21 @@ def test_explain_has_a_line_for_every_entry_and_tells_its_fate() -> None:
 
 
 def test_explain_aligns_its_columns() -> None:
-    lines = run("explain", body=request(60, tool="t" * 70)).stdout.splitlines()
+    shown = run("explain", body=request(60, tool="t" * 70)).stdout
+    lines = shown.partition("\n\n")[0].splitlines()
     at = lines[0].index("fate")
     assert {line[at - 1] for line in lines} == {" "}
     assert {line[at] == " " for line in lines} == {False}
     assert max(map(len, lines)) < 100
 
 
-def test_explain_says_on_stderr_what_the_fates_mean() -> None:
-    done = run("explain")
-    shown = {line.split()[-1] for line in done.stdout.splitlines()[1:]}
-    said = {
-        line.split(": ")[0] for line in done.stderr.splitlines() if line.split(": ")[0] in FATES
-    }
-    assert said == shown
+def test_explain_says_below_the_table_what_its_fates_mean() -> None:
+    table, _, legend = run("explain").stdout.partition("\n\n")
+    occurring = {line.split()[-1] for line in table.splitlines()[1:]}
+    said = [tuple(line.split("  ", 1)) for line in legend.splitlines()]
+    assert [(fate, text.strip()) for fate, text in said] == [
+        (fate, text) for fate, text in FATES.items() if fate in occurring
+    ]
 
 
 def test_explain_as_json_is_the_same_list() -> None:
@@ -166,6 +167,20 @@ def test_context_of_an_overflow_shows_the_request_as_the_whole_bar() -> None:
     bar = done.stdout.splitlines()[1].strip("[]")
     assert (len(bar), set(bar) <= set("our"), bar.count("u") > 50) == (64, True, True)
     assert "overflow: " in done.stdout
+
+
+def test_context_says_what_holds_what_could_go_later() -> None:
+    body = request(4, chars=2400)
+    report = library.compact(body, POLICY).report
+    assert (report.why, report.elidable_tokens > 0) == ("nothing_to_free", True)
+    said = (
+        f"; {report.elidable_tokens:,} more could go later: what holds them is in the recent "
+        "region, not answered yet, or evidence that is kept"
+    )
+    assert said in run("context", body=body).stdout
+    nothing = run("context", body=request(1, topic="x" * 12_000)).stdout
+    assert "nothing that may go would free anything" in nothing
+    assert "could go later" not in nothing
 
 
 def test_colours_are_only_for_terminals() -> None:

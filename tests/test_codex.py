@@ -228,6 +228,15 @@ def test_items_are_entries_and_events_that_repeat_them_are_not() -> None:
     assert (reading.overhead.known, codes(reading)) == (False, ["overhead_partial"])
 
 
+def test_a_conversation_is_the_same_entries_as_in_another_format() -> None:
+    calls = [
+        item("function_call", name="bash", arguments=f'{{"command": "{key}"}}', call_id=key)
+        for key in "xy"
+    ]
+    results = (result("x", "one"), result("y", "two"))
+    kit.check_same(read(prompt("go"), said("look"), *calls, *results, said("done")))
+
+
 def test_the_first_instructions_are_counted_and_tools_that_are_not_deferred() -> None:
     late = {"name": "late", "description": "d", "inputSchema": {}, "deferLoading": True}
     tool = {"name": "t", "description": "d", "inputSchema": {"type": "object"}}
@@ -272,6 +281,14 @@ def test_a_compaction_puts_its_list_in_the_place_of_all_before() -> None:
     assert (ns(reading), [numbers(u) for u in reading.usage]) == ([4], [(1, 4, 0, 2)])
 
 
+def test_what_all_compactions_took_out_is_counted() -> None:
+    reading = read(prompt("a"), row("compacted", message="s"), compacted(prompt("b")), said("x"))
+    assert shown(reading) == [("user", ["b"]), ("assistant", ["x"], [])]
+    assert [(f.code, f.message[:2]) for f in reading.findings] == [("before_compaction", "2 ")]
+    twice = read(prompt("a"), compacted(prompt("b"), said("c")), compacted(prompt("d")))
+    assert twice.findings[0].message.startswith("3 ")
+
+
 def test_a_result_that_a_compaction_kept_is_rewritten_inside_its_row() -> None:
     root = Rows([compacted(call("b"), result("b", "kept")), said("on")])
     entry = LENS.read(root).entries[1]
@@ -301,13 +318,18 @@ def test_an_old_compaction_keeps_the_messages_and_adds_its_summary() -> None:
         said("yes"),
         row("compacted", message="second summary"),
         prompt("now"),
+        said("last"),
+        counted(1, 0, 1),
     )
     assert shown(reading) == [
         ("user", ["go"]),
         ("user", ["more"]),
         ("user", ["second summary"]),
         ("user", ["now"]),
+        ("assistant", ["last"], []),
     ]
+    assert reading.findings[0].message.startswith("4 ")
+    assert ns(reading) == [4]
     assert reading.entries[2].at == (7, "payload", "message")
     assert codes(reading) == ["before_compaction", "compaction_rebuilt"]
 
@@ -374,8 +396,15 @@ def test_a_count_that_repeats_the_totals_is_no_request() -> None:
 def test_a_count_without_tokens_is_no_request_and_one_without_an_answer_is_behind_the_last() -> (
     None
 ):
-    reading = read(prompt("go"), counted(3, 0, 0, fresh=0), prompt("on"), counted(9, 0, 1))
-    assert ns(reading) == [2]
+    silent = read(prompt("go"), counted(3, 0, 0, fresh=0), prompt("on"), counted(9, 0, 1))
+    behind = read(prompt("go"), said("x"), counted(3, 0, 1), prompt("on"), counted(9, 0, 1))
+    assert (ns(silent), ns(behind)) == ([2], [1, 3])
+
+
+def test_a_request_before_a_turn_that_was_taken_back_stays() -> None:
+    turn = (prompt("one"), event("user_message"), said("1"), counted(2, 0, 2))
+    reading = read(prompt("go"), counted(1, 0, 1), *turn, event("thread_rolled_back", num_turns=1))
+    assert [(usage.n, usage.output) for usage in reading.usage] == [(1, 1)]
 
 
 def test_the_count_of_an_answer_comes_before_or_behind_the_results() -> None:
@@ -423,6 +452,7 @@ def test_a_message_of_another_agent_is_no_turn() -> None:
 def test_a_snapshot_is_never_sent_and_does_not_split_a_turn() -> None:
     reading = read(prompt("go"), said("a"), item("ghost_snapshot", ghost_commit={}), said("b"))
     assert shown(reading) == [("user", ["go"]), ("assistant", ["a", "b"], [])]
+    assert codes(reading) == []
 
 
 def test_a_text_in_an_object_is_rewritten_there_and_may_say_that_it_failed() -> None:
@@ -513,6 +543,12 @@ def test_strange_rows_are_said_and_the_rest_is_read() -> None:
         ("unknown_line", "$[1]"),
     ]
     assert reading.findings[-1].message.startswith("3 rows")
+
+
+def test_a_request_whose_answer_cannot_be_read_was_made_over_what_was_there() -> None:
+    odd = {"type": "response_item", "payload": {"type": 5}}
+    assert ns(read(odd, counted(1, 0, 1), prompt("go"))) == [0]
+    assert ns(read(prompt("go"), odd, counted(1, 0, 1), prompt("on"))) == [1]
 
 
 SMALL = Rows(

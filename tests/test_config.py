@@ -180,6 +180,37 @@ def test_a_value_that_no_request_can_satisfy_names_the_file(tmp_path: Path, text
     assert error.path.startswith(str(tmp_path / "compactor.toml"))
 
 
+SHAPE = (
+    'each is a table of {prefix, alphabet, length}, such as { prefix = "ev_", '
+    'alphabet = "0-9a-f", length = 8 }'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ('artifactIds = ["ev_:0-9:8"]', "artifactIds[0]", "must be a table, not a text", SHAPE),
+        ('artifactIds = "ev_"', "artifactIds", "must be a list, not a text", SHAPE),
+        (
+            'artifactIds = [{ prefix = "a", alphabet = "0-9" }]',
+            *("artifactIds[0]", "object missing required field `length`", SHAPE),
+        ),
+        (
+            'artifactIds = [{ prefix = "a", alphabet = "0-9", length = "8" }]',
+            *("artifactIds[0].length", "must be a whole number, not a text", SHAPE),
+        ),
+        ('window = "big"', "window", "must be a whole number, not a text", ""),
+        ("recallable = 1", "recallable", "must be true or false, not a whole number", ""),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_said_in_words(
+    tmp_path: Path, text: str, place: str, message: str, hint: str
+) -> None:
+    error = refusal(written(tmp_path, text))
+    expected = ("policy.range", f"{tmp_path / 'compactor.toml'}: {place}", message, hint)
+    assert (error.code, error.path, error.message, error.hint) == expected
+
+
 def test_a_setting_both_flat_and_nested_is_refused(tmp_path: Path) -> None:
     error = refusal(written(tmp_path, "window = 5\n[compaction]\nwindow = 6\n"))
     assert (error.code, error.message) == (

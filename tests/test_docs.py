@@ -20,7 +20,6 @@ from click.testing import CliRunner
 
 import compactor
 from compactor.cli.app import COMMANDS, cli
-from compactor.formats import FORMATS
 from compactor.journal_file import JournalFile
 from compactor.testing import Conversation
 from tests.docs.commands import command_of
@@ -76,12 +75,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\((docs/[a-z]+\.md)\)", (ROOT / "README.md").read_text("utf-8")))
     assert linked == {name for name in NAMES if name.startswith("docs/")}
-
-
-def test_the_readme_names_every_format() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    section = text.partition("\nFormats (`-f`, ")[2].partition("\n\n")[0]
-    assert set(re.findall(r"`([a-z-]+)`", section)) == set(FORMATS)
 
 
 def test_the_sample_is_what_its_script_makes() -> None:

@@ -179,7 +179,7 @@ BINDING = {"prefix_mismatch_behavior": "drop_block"}
     ("thinking", "bound"),
     [
         ({"type": "enabled", "budget_tokens": 9}, {"type": "enabled", "budget_tokens": 9}),
-        ({"type": "adaptive", "block_binding": {"x": 1}}, {"type": "adaptive"}),
+        ({"type": "adaptive", "block_binding": None}, {"type": "adaptive"}),
         (None, {"type": "adaptive"}),
     ],
 )

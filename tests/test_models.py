@@ -421,3 +421,25 @@ if REFERENCE.is_dir():
             }
             for name, key in families.items()
         }
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        ("claude-opus-4-5-20251101", 1240),
+        ("anthropic/claude-sonnet-4", 1240),
+        ("us.anthropic.claude-3-7-sonnet-20250219-v1:0", 1240),
+        ("claude-opus-9", 1560),
+        ("gpt-4o-mini", 1000),
+        ("deepseek-next", 1080),
+    ],
+)
+def test_an_unknown_model_is_counted_as_its_family_and_has_no_window(name, scale):
+    facts = models.facts(name)
+    assert facts is not None
+    assert (facts.window, facts.counter_scale) == (None, scale)
+    assert models.find(name) is None
+
+
+def test_a_model_of_no_known_family_has_no_facts():
+    assert models.facts("house-model-7") is None

@@ -7,12 +7,19 @@ do, the fakes refuse (`test_fakes` checks them one rule at a time).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import runpy
+from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import anthropic
 import pytest
+from anthropic.types.beta import BetaMessageParam, BetaThinkingConfigParam
+from openai.types.chat import ChatCompletionMessageParam
+from openai.types.responses import ResponseInputParam
+from pydantic import TypeAdapter
 
 from compactor import Policy
 from compactor.core.journal import ReasoningRecord
@@ -50,11 +57,17 @@ RUNS: dict[str, tuple[Callable[[Memory], Ran], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_nothing_is_refused_with_the_journal_and_without(name: str) -> None:
+@cache
+def ran(name: str, *, keeps_journal: bool = True, marks: bool = False) -> Ran:
+    """A whole run, made once."""
     run, settings = RUNS[name]
     policy = Policy(**(SMALL | settings))
-    kept, anew = (run(Memory(policy, keeps_journal=keeps)) for keeps in (True, False))
+    return run(Memory(policy, keeps_journal=keeps_journal, place_breakpoints=marks))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_nothing_is_refused_with_the_journal_and_without(name: str) -> None:
+    kept, anew = (ran(name, keeps_journal=keeps) for keeps in (True, False))
     assert len(kept.fake.requests) == 40
     assert len(kept.memory.passes) >= 2
     assert kept.fake.requests == anew.fake.requests
@@ -86,49 +99,48 @@ def test_without_the_header_the_setting_is_refused() -> None:
 
 
 def test_under_provider_all_thinking_stays_and_the_provider_leaves_some_out() -> None:
-    ran = thinking(Memory(Policy(**SMALL), keeps_journal=True))
-    whole = json.dumps(ran.fake.requests[-1])
+    done = ran("anthropic, provider")
+    whole = json.dumps(done.fake.requests[-1])
     assert all(f"after step {number}?" in whole for number in range(39))
-    assert ran.fake.dropped > 0
-    first = ran.memory.passes[0]["request"]
-    bound = [out.headers for out in ran.memory.outcomes]
+    assert done.fake.dropped > 0
+    first = done.memory.passes[0]["request"]
+    bound = [out.headers for out in done.memory.outcomes]
     header = {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
     assert bound == [{}] * (first - 1) + [header] * (41 - first)
-    findings = [{f.code for f in out.report.findings} for out in ran.memory.outcomes]
+    findings = [{f.code for f in out.report.findings} for out in done.memory.outcomes]
     assert findings == [set()] * (first - 1) + [{"reasoning_bound"}] * (41 - first)
-    asked = [request["thinking"] for request in ran.fake.requests]
+    asked = [request["thinking"] for request in done.fake.requests]
     binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     assert asked == [ADAPTIVE] * (first - 1) + [ADAPTIVE | binding] * (41 - first)
 
 
 def test_under_drop_no_thinking_behind_a_change_is_ever_sent_again() -> None:
-    ran = thinking(Memory(Policy(**SMALL, reasoning="drop"), keeps_journal=True))
-    assert ran.fake.dropped == 0
-    assert all(request["thinking"] == ADAPTIVE for request in ran.fake.requests)
-    assert all(out.headers == {} for out in ran.memory.outcomes)
-    records = ran.memory.outcomes[-1].journal.records
+    done = ran("anthropic, drop")
+    assert done.fake.dropped == 0
+    assert all(request["thinking"] == ADAPTIVE for request in done.fake.requests)
+    assert all(out.headers == {} for out in done.memory.outcomes)
+    records = done.memory.outcomes[-1].journal.records
     removals = [record for record in records if isinstance(record, ReasoningRecord)]
-    passes = ran.memory.passes
+    passes = done.memory.passes
     assert [record.n for record in removals] == [made["entries"] for made in passes]
     for record, made in zip(removals, passes, strict=True):
         assert record.removed[0] > made["first_changed"]
     once = [seq for record in removals for seq in record.removed]
     assert len(once) == len(set(once))
     for made in passes:
-        request = ran.fake.requests[made["request"] - 1]["messages"]
+        request = done.fake.requests[made["request"] - 1]["messages"]
         spoken = request[-1]["content"]
         assert isinstance(spoken, str), "a pass waits for the person while there is room"
 
 
 def test_under_drop_a_pass_in_mid_turn_comes_only_above_the_limit() -> None:
-    policy = Policy(**(SMALL | {"reasoning": "drop", "window": 6500}))
-    ran = thinking(Memory(policy, keeps_journal=True))
+    done = ran("anthropic, drop in mid-turn")
     limit = 6500 - 1300 // 2
-    waits = [out.report.why for out in ran.memory.outcomes].count("waits:user_turn")
+    waits = [out.report.why for out in done.memory.outcomes].count("waits:user_turn")
     in_turn = [
         made
-        for made in ran.memory.passes
-        if not isinstance(ran.fake.requests[made["request"] - 1]["messages"][-1]["content"], str)
+        for made in done.memory.passes
+        if not isinstance(done.fake.requests[made["request"] - 1]["messages"][-1]["content"], str)
     ]
     assert waits > 0
     assert in_turn
@@ -148,11 +160,64 @@ def test_manual_thinking_is_refused_in_mid_turn_and_the_report_says_why() -> Non
 
 
 def test_a_pass_costs_one_break_of_the_prefix_and_nothing_else_does() -> None:
-    ran = thinking(Memory(Policy(**SMALL), keeps_journal=True))
-    sent = [request["messages"] for request in ran.fake.requests]
+    done = ran("anthropic, provider")
+    sent = [request["messages"] for request in done.fake.requests]
     breaks = [
         number + 2
         for number, (before, after) in enumerate(pairwise(sent))
         if after[: len(before)] != before
     ]
-    assert breaks == [made["request"] for made in ran.memory.passes]
+    assert breaks == [made["request"] for made in done.memory.passes]
+
+
+# What is sent is what the SDKs' own types say, to the last key.
+
+SDK_TYPES: dict[str, dict[str, Any]] = {
+    "anthropic, provider": {
+        "messages": list[BetaMessageParam],
+        "thinking": BetaThinkingConfigParam,
+    },
+    "anthropic, drop": {"messages": list[BetaMessageParam], "thinking": BetaThinkingConfigParam},
+    "openai chat": {"messages": list[ChatCompletionMessageParam]},
+    "openai responses": {"input": ResponseInputParam},
+}
+
+
+@pytest.mark.parametrize("name", SDK_TYPES)
+def test_what_is_sent_is_of_the_types_of_the_sdk(name: str) -> None:
+    request = ran(name, marks=True).fake.requests[-1]
+    marked = json.dumps(request)
+    assert marked.count("cache_control") + marked.count("prompt_cache_breakpoint") == 3
+    for key, kind in SDK_TYPES[name].items():
+        assert _as_typed(kind, request[key]) == request[key]
+
+
+def _as_typed(kind: Any, value: Any) -> Any:
+    """The value as the SDK's type has it: what the type does not know is gone."""
+    adapter = TypeAdapter(kind)  # lives as long as what it reads item by item
+    return _taken_in(adapter.validate_python(value))
+
+
+def _taken_in(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _taken_in(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_taken_in(item) for item in value]
+    return value
+
+
+ORACLE = Path(__file__).resolve().parents[2] / "shared" / "bugs" / "oracle.py"
+
+if ORACLE.is_file():
+
+    @pytest.mark.parametrize("name", RUNS)
+    def test_the_oracle_of_pairing_finds_nothing_in_any_request(name: str) -> None:
+        oracle = runpy.run_path(str(ORACLE))
+        check, key = {
+            "anthropic": ("anthropic", "messages"),
+            "openai chat": ("openai_chat", "messages"),
+            "openai responses": ("responses", "input"),
+            "gemini": ("gemini", "contents"),
+        }[name.split(",")[0]]
+        for request in ran(name, marks=True).fake.requests:
+            assert oracle[check](request[key]) == []

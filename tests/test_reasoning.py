@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ from tests.harness import (
 )
 from tests.strategies import Case, rarely
 
+RECORDED = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SIGNING = ("anthropic", "bedrock", "claude-code")
 REMOVED = "[reasoning removed]"
 
@@ -519,11 +521,23 @@ def test_models_that_bind_thinking_have_provider_and_others_keep() -> None:
 # Formats
 
 
-@pytest.mark.parametrize("format_name", sorted(FORMATS))
+def test_a_format_without_signed_reasoning_says_that_a_policy_for_it_does_nothing() -> None:
+    request = talk().openai_chat()
+    for reasoning, expected in (("drop", 1), ("provider", 1), ("keep", 0)):
+        policy = msgspec.structs.replace(SMALL, reasoning=reasoning)
+        out = compactor.compact(request, policy, format="openai-chat")
+        assert len(out.report.passes) == 1
+        codes = [f.code for f in out.report.findings if f.code.startswith("reasoning")]
+        assert codes == ["reasoning_kept"] * expected
+        assert "only only" in json.dumps(out.request)
+    first = compactor.compact(request, msgspec.structs.replace(SMALL, window=10**6))
+    assert [f for f in first.report.findings if f.code == "reasoning_kept"] == []
+
+
+@pytest.mark.parametrize("format_name", sorted(WRITERS))
 def test_what_a_format_calls_signed_it_can_remove(format_name: str) -> None:
     """Else the count would go without what is shown."""
-    writer = WRITERS.get(format_name)
-    if writer is None or "reasoning" in writer.lacks:
+    if "reasoning" in WRITERS[format_name].lacks:
         assert not isinstance(FORMATS[format_name], SignedReasoning)
         return
     written = talk().write(format_name)
@@ -531,3 +545,14 @@ def test_what_a_format_calls_signed_it_can_remove(format_name: str) -> None:
     reads_signed = bool(signed(lens(format_name).read(root).entries))
     assert reads_signed == isinstance(lens(format_name), SignedReasoning)
     assert reads_signed == (format_name in SIGNING)
+
+
+if RECORDED.is_dir():
+
+    @pytest.mark.parametrize("format_name", sorted(set(FORMATS) - set(WRITERS)))
+    def test_what_a_recording_calls_signed_its_format_can_remove(format_name: str) -> None:
+        files = sorted(p for p in (RECORDED / format_name).glob("*") if p.stat().st_size < 2**20)
+        assert files
+        for path in files:
+            read = compactor.load(path, format_name)
+            assert not signed(list(read.entries)) or isinstance(read.lens, SignedReasoning)

@@ -27,6 +27,9 @@ COMMANDS = {
     "explain": Row("compactor.cli.explain:command", "Say of every entry what became of it."),
     "context": Row("compactor.cli.context:command", "Show what fills the context window."),
     "diff": Row("compactor.cli.diff:command", "Show what the elided results hide."),
+    "models": Row(
+        "compactor.cli.models:command", "Show the model table: windows, counters, prices."
+    ),
     "conformance": Row(
         "compactor.conformance.command:command",
         "Check an implementation against the language-neutral cases.",
@@ -101,7 +104,7 @@ def cli() -> None:
     \b
     Examples:
       compactor compact session.jsonl > smaller.jsonl
-      compactor compact request.json --journal session.journal -o request.json
+      compactor compact request.json --journal session.journal -o smaller.json
       compactor context session.jsonl
 
     Exit codes: 0 done, 1 input refused, 2 usage, 3 internal fault, 4 overflow with

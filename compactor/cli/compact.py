@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-from pathlib import Path
-
 import click
 
-from compactor.api import Transcript
 from compactor.cli.failures import OVERFLOW
 from compactor.cli.job import (
-    STDIN,
     Looked,
     decide,
     opened_journal,
@@ -20,23 +14,39 @@ from compactor.cli.job import (
     with_findings,
 )
 from compactor.cli.options import Job, JobCommand, job_options
+from compactor.cli.outputs import outputs_of
 from compactor.cli.says import pressure, summary
-from compactor.cli.screen import note, note_findings, show, to_json, write_bytes
-from compactor.core.errors import CompactorError
+from compactor.cli.screen import note, note_findings, to_json
 from compactor.core.journal import active
 from compactor.core.policy import Policy
-from compactor.durable import replace_file
 from compactor.journal_file import JournalBegunError
+from compactor.transcript import Transcript
 
 
 @click.command("compact", cls=JobCommand, short_help="Elide old tool results of a transcript.")
 @job_options
-@click.option("-o", "--output", metavar="FILE", help="Write there instead of to stdout, at once.")
-@click.option("--report", metavar="FILE", help="Write what was done and why there, as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write there instead of to stdout (-), at once. Never the input: every original is kept.",
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    help="Write what was done and why there, as JSON; - is stdout, where the output is not.",
+)
+@click.option(
+    "--place-breakpoints",
+    is_flag=True,
+    help="Set cache breakpoints where the unchanged prefix stays readable, as far as the "
+    "provider's limit allows.",
+)
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Decide, but write neither output nor journal; the report goes to stdout or --report.",
+    help="Decide, but write neither output nor journal; the report goes to stdout or --report. "
+    "Not with -o.",
 )
 @click.option("--fail-on-overflow", is_flag=True, help="Exit 4 when the result is over the window.")
 @click.option(
@@ -49,6 +59,7 @@ def command(
     job: Job,
     output: str | None,
     report: str | None,
+    place_breakpoints: bool,
     dry_run: bool,
     fail_on_overflow: bool,
     force: bool,
@@ -62,19 +73,20 @@ def command(
     \b
     Examples:
       compactor compact session.jsonl > smaller.jsonl
-      compactor compact request.json --journal session.journal -o request.json
+      compactor compact request.json --journal session.journal -o smaller.json
       compactor compact - --window 200_000 --keep-recent 12 --dry-run < request.json
     """
     if force and job.journal is None:
         raise click.UsageError("--force needs --journal")
-    _refuse_one_file_twice(job, output, report)
+    outputs = outputs_of(job, output, report, dry_run=dry_run)
     policy = policy_of(job)
     transcript = read_input(job)
+    asked = {"force": force, "place_breakpoints": place_breakpoints}
     try:
-        looked = _decide(job, policy, transcript, force=force, dry_run=dry_run)
+        looked = _decide(job, policy, transcript, asked, dry_run=dry_run)
     except JournalBegunError:  # of two first calls at once, the second goes on from the first
-        looked = _decide(job, policy, transcript, force=force, dry_run=dry_run)
-    _hand_out(looked, output, report, dry_run=dry_run)
+        looked = _decide(job, policy, transcript, asked, dry_run=dry_run)
+    outputs.hand_out(looked.outcome.request.to_bytes, to_json(looked.outcome.report))
     if not job.quiet:
         _talk(looked)
     if fail_on_overflow and looked.outcome.report.overflow:
@@ -82,38 +94,14 @@ def command(
 
 
 def _decide(
-    job: Job, policy: Policy, transcript: Transcript, *, force: bool, dry_run: bool
+    job: Job, policy: Policy, transcript: Transcript, asked: dict[str, bool], *, dry_run: bool
 ) -> Looked:
     """Decide, and have it in the journal, on the disk, before anybody sees the result."""
-    with opened_journal(job, readonly=dry_run, create=True, force=force) as file:
-        looked = decide(job, policy, transcript, file, force=force)
+    with opened_journal(job, readonly=dry_run, create=True, force=asked["force"]) as file:
+        looked = decide(job, policy, transcript, file, **asked)
         if file is not None and not dry_run:
             file.append(looked.added)
         return with_findings(job, looked, file)
-
-
-def _hand_out(looked: Looked, output: str | None, report: str | None, *, dry_run: bool) -> None:
-    said = to_json(looked.outcome.report)
-    if report is not None:
-        _write_file(report, f"{said}\n".encode())
-    if dry_run:
-        if report is None:
-            show(said)
-        return
-    data = looked.outcome.request.to_bytes()
-    if output is None:
-        write_bytes(data)
-    else:
-        _write_file(output, data)
-
-
-def _write_file(path: str, data: bytes) -> None:
-    try:
-        replace_file(Path(path), data)
-    except OSError as error:
-        raise CompactorError(
-            f"cannot be written: {error.strerror or error}", code="output.unwritable", path=path
-        ) from error
 
 
 def _talk(looked: Looked) -> None:
@@ -125,23 +113,3 @@ def _talk(looked: Looked) -> None:
     note(summary(report, sum(len(made.elided) for made in passes)))
     if pressure(report):
         note(pressure(report))
-
-
-def _refuse_one_file_twice(job: Job, output: str | None, report: str | None) -> None:
-    """Two of the files are one: the one written last would destroy the other.
-
-    Output over input is what `-o` is for.
-    """
-    source = None if job.source == STDIN else job.source
-    named = (
-        ("the input", source),
-        ("--journal", job.journal),
-        ("--config", job.config),
-        ("-o", output),
-        ("--report", report),
-    )
-    for (one, first), (other, second) in itertools.combinations(named, 2):
-        if first is None or second is None or (one, other) == ("the input", "-o"):
-            continue
-        if os.path.realpath(first) == os.path.realpath(second):
-            raise click.UsageError(f"{one} and {other} are the same file: {second}")

@@ -21,8 +21,8 @@ _RIGHT = ("seq", "tokens")
 def command(job: Job, as_json: bool) -> None:
     """Say of every entry what became of it.
 
-    One line an entry: seq, kind, tool, tokens as sent, fate. Decides as `compact` would with the
-    same options, and writes nothing.
+    One line an entry: seq, kind, tool, tokens as sent, fate; below them what the fates mean.
+    Decides as `compact` would with the same options, and writes nothing.
 
     \b
     Examples:
@@ -35,10 +35,8 @@ def command(job: Job, as_json: bool) -> None:
     if as_json:
         show(to_json([fate._asdict() for fate in fates]))
     else:
-        show("\n".join(_table(fates)))
+        show("\n".join((*_table(fates), *_legend(fates))))
     if not job.quiet:
-        if not as_json:
-            note("\n".join(_legend(fates)))
         note_findings(looked.outcome.report.findings)
         note(f"last request: {why(looked.outcome.report)}")
 
@@ -67,6 +65,8 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 
 def _legend(fates: tuple[Fate, ...]) -> list[str]:
-    """The fates that occur, in the order of `FATES`."""
-    seen = {fate.fate for fate in fates}
-    return [f"{fate}: {meaning}" for fate, meaning in FATES.items() if fate in seen]
+    """An empty line, and the fates that occur in the order of `FATES`."""
+    occurring = {fate.fate for fate in fates}
+    seen = [fate for fate in FATES if fate in occurring]
+    width = max(map(len, seen), default=0)
+    return ["", *(f"{fate:<{width}}  {FATES[fate]}" for fate in seen)] if seen else []

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from compactor.api import Outcome, Transcript, compact, load
+from compactor import models as model_table
+from compactor.api import Outcome, compact
 from compactor.cli.options import Job
 from compactor.cli.screen import note
 from compactor.config import find_config, load_policy
@@ -23,6 +24,7 @@ from compactor.core.errors import CompactorError, Finding, InputError, JournalEr
 from compactor.core.journal import AnyRecord, Journal
 from compactor.core.policy import Policy
 from compactor.journal_file import JournalFile
+from compactor.transcript import Transcript, load
 
 STDIN = "-"
 
@@ -75,11 +77,25 @@ def read_input(job: Job) -> Transcript:
     name = "<stdin>" if job.source in (None, STDIN) else str(job.source)
     try:
         if job.source in (None, STDIN):
-            data = sys.stdin.buffer.read()
-            return load(data, job.format, name=name, strict=job.strict)
+            return load(_piped(name), job.format, name=name, strict=job.strict)
         return load(Path(name), job.format, strict=job.strict)
     except InputError as error:
         raise _placed(error, name) from error
+
+
+def _piped(name: str) -> bytes:
+    """All of standard input."""
+    try:
+        if sys.stdin is None:
+            raise OSError("it is closed")
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror or error}",
+            code="input.not_json",
+            path=name,
+            hint="name a FILE, or pipe a transcript in",
+        ) from error
 
 
 @contextmanager
@@ -102,16 +118,20 @@ def decide(
     *,
     force: bool = False,
     explain: bool = False,
+    place_breakpoints: bool = False,
 ) -> Looked:
     """Decide over a transcript. Writes nothing.
 
     Args:
         force: begin a new journal where the old one belongs to another conversation.
         explain: also say the fate of every entry.
+        place_breakpoints: set cache breakpoints.
 
     Raises:
         CompactorError: as `compactor.compact`; errors of the journal name its file.
     """
+
+    models = model_table.load(job.models) if job.models else None
 
     def run() -> Outcome:
         return compact(
@@ -121,6 +141,8 @@ def decide(
             failed=job.failed,
             overflowed=job.overflowed,
             explain=explain,
+            place_breakpoints=place_breakpoints,
+            models=models,
         )
 
     try:

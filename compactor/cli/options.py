@@ -17,14 +17,39 @@ from compactor.core.policy import MODES, REASONING, TRIGGERS
 from compactor.core.texts import ArtifactId
 
 _DIGITS = re.compile(r"[0-9]+(?:_[0-9]+)*")
-_DIGITS_MAX = 18
+_MOST = 10**12
+"""The largest number of a flag: no window will ever have so many tokens."""
+_LENGTH_MAX = 64
 
 
 def whole_number(value: str) -> int:
     """Digits, grouped by underscores at will: 200_000."""
-    if not _DIGITS.fullmatch(value) or len(value.replace("_", "")) > _DIGITS_MAX:
-        raise click.BadParameter(f"{value!r} is no whole number, such as 200000 or 200_000")
-    return int(value)
+    return _number(value, 0, _MOST)
+
+
+def positive_number(value: str) -> int:
+    """The same, and not 0."""
+    return _number(value, 1, _MOST)
+
+
+def _number(value: str, least: int, most: int) -> int:
+    if not _DIGITS.fullmatch(value):
+        raise click.BadParameter(
+            f"{value!r} is no whole number from {least} up, such as 200000 or 200_000"
+        )
+    digits = value.replace("_", "").lstrip("0")
+    # Python reads no number of thousands of digits.
+    number = int(digits or "0") if len(digits) <= len(str(most)) else most + 1
+    if not least <= number <= most:
+        raise click.BadParameter(f"{value} is not between {least:,} and {most:,}")
+    return number
+
+
+def journal_name(value: str) -> str:
+    """A file, and no stream: the journal is read and written, and locked meanwhile."""
+    if value == "-":
+        raise click.BadParameter("a journal is a file, never a stream (./- is a file of that name)")
+    return value
 
 
 def artifact_kind(value: str) -> ArtifactId:
@@ -33,7 +58,7 @@ def artifact_kind(value: str) -> ArtifactId:
     if len(pieces) != 3:
         raise click.BadParameter(f"{value!r} is not PREFIX:ALPHABET:LENGTH, such as ev_:0-9a-f:8")
     prefix, alphabet, length = pieces
-    return ArtifactId(prefix, alphabet, whole_number(length))
+    return ArtifactId(prefix, alphabet, _number(length, 1, _LENGTH_MAX))
 
 
 def _model_names() -> Iterable[str]:
@@ -75,7 +100,7 @@ class Row(NamedTuple):
 
 ROWS = (
     Row("model", "--model", str, "NAME", "Model for window and counter.", names=_model_names),
-    Row("window", "--window", whole_number, "N",
+    Row("window", "--window", positive_number, "N",
         "Context window in tokens; wins over the model's."),
     Row("reserve_tokens", "--reserve-tokens", whole_number, "N",
         "Tokens kept free; default window * 2 // 10."),
@@ -103,14 +128,14 @@ ROWS = (
         "Tokens of system prompt and tools; default counted in the input."),
     Row("counter", "--counter", str, "NAME",
         "Counts the tokens; default the model's.", names=_counter_names),
-    Row("counter_scale", "--counter-scale", whole_number, "PERMILLE",
+    Row("counter_scale", "--counter-scale", positive_number, "PERMILLE",
         "Tokens for 1000 counted; default the model's, 1000 with --counter."),
     Row("reasoning", "--reasoning", click.Choice(REASONING), "",
         "Signed reasoning after a change: provider lets the API drop what it no longer accepts, "
         "keep does nothing, drop removes it; default provider where the model binds thinking to "
         "what stands before it, else keep."),
     Row("mode", "--mode", click.Choice(MODES), "",
-        "What a pass does; default elide. summarize is reserved and does nothing today."),
+        "What a pass does; default elide. WARNING: summarize is reserved and turns passes off."),
 )  # fmt: skip
 SWITCHES = {"recallable": "recall", "enabled": "no_compaction"}
 """Policy fields that are on or off → the parameter of `_SWITCHES` that sets them."""
@@ -147,6 +172,7 @@ class Job(NamedTuple):
     format: str | None
     journal: str | None
     config: str | None
+    models: str | None
     strict: bool
     failed: tuple[str, ...]
     overflowed: bool
@@ -164,23 +190,32 @@ def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
     return complete
 
 
+complete_models = _completer(_model_names)
+models_option = click.option(
+    "--models", metavar="FILE",
+    help="Models over the built-in table, in the shape of compactor/data/models.json.",
+)  # fmt: skip
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _INPUT: tuple[_Decorator, ...] = (
     click.argument("source", metavar="[FILE|-]", required=False),
     click.option("-f", "--format", metavar="FORMAT", shell_complete=_completer(_format_names),
                  help="Format of the input; default: told from its content."),
-    click.option("--journal", metavar="FILE",
-                 help="Journal of this conversation: what was decided before stays."),
+    click.option("--journal", metavar="FILE", type=journal_name,
+                 help="Journal of this conversation, shared by all its calls: what was decided "
+                      "before stays. Another process that has it open is waited for, 10 seconds "
+                      "at most."),
     click.option("--config", metavar="FILE",
                  help="Policy file (TOML or JSON). Default: ./compactor.toml, else "
                       "[tool.compactor] in ./pyproject.toml."),
+    models_option,
     click.option("--strict", is_flag=True, help="Refuse damaged input instead of noting it."),
     click.option("--failed", multiple=True, metavar="CALL_ID",
                  help="A tool call that failed, where the input does not say so. Repeatable."),
     click.option("--overflowed", is_flag=True,
                  help="The provider refused this very request as too long: free what may go."),
     click.option("--cold", is_flag=True,
-                 help="The prompt cache is cold. The threshold trigger does not look at it."),
+                 help="The prompt cache is cold. Of no effect today: the threshold trigger does "
+                      "not look at it."),
     click.option("-q", "--quiet", is_flag=True, help="No notes and no summary on stderr."),
 )  # fmt: skip
 _SWITCHES: tuple[_Decorator, ...] = (

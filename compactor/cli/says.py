@@ -18,7 +18,17 @@ def why(report: Report) -> str:
     """Why the last request was compacted or not, with the numbers."""
     numbers = _NUMBERS.get(report.why, _NUMBERS["below_threshold"])
     sentence = WHYS.get(report.why, report.why)
-    return f"{sentence} ({numbers.format(**_fields(report))})"
+    return f"{sentence} ({numbers.format(**_fields(report))}){_not_yet(report)}"
+
+
+def _not_yet(report: Report) -> str:
+    """Why what later passes could free is not free now."""
+    if report.why != "nothing_to_free" or report.elidable_tokens <= 0:
+        return ""
+    return (
+        f"; {report.elidable_tokens:,} more could go later: what holds them is in the recent "
+        "region, not answered yet, or evidence that is kept"
+    )
 
 
 def summary(report: Report, standing: int) -> str:

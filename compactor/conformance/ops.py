@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import api, counters
+from compactor import api, counters, transcript
 from compactor.core.count import Chars4, Measure
 from compactor.core.errors import CompactorError, Finding, InputError, PolicyError
 from compactor.core.journal import Journal, decode_record, encode_record
@@ -204,7 +204,7 @@ def _items(given: Given, key: str, kind: type) -> list[Any]:
     return items
 
 
-def _loaded(given: Given) -> api.Transcript:
+def _loaded(given: Given) -> transcript.Transcript:
     """A transcript from the text of its file. Bytes that were no UTF-8 are lone surrogates."""
     try:
         data = given["text"].encode("utf-8", "surrogateescape")
@@ -214,7 +214,7 @@ def _loaded(given: Given) -> api.Transcript:
             code="input.not_json",
             path=f"{GIVEN}.text",
         ) from error
-    return api.load(data, given.get("format"), name="text")
+    return transcript.load(data, given.get("format"), name="text")
 
 
 def _is(value: Any, kind: type) -> bool:

@@ -43,13 +43,14 @@ SPELLING = {
 class ModelFacts(msgspec.Struct, frozen=True):
     """What the model table says of a model, as far as a policy needs it.
 
-    window: tokens, the smaller of context window and price cliff.
+    window: tokens, the smaller of context window and price cliff; None where only the model's
+        family is known.
     counter, counter_scale: how to count for it.
     binds_thinking: the provider ties thinking blocks to the prefix before them.
     """
 
     name: str
-    window: int
+    window: int | None
     counter: str
     counter_scale: int
     binds_thinking: bool = False

@@ -27,7 +27,7 @@ FATES = {
     "kept:floor": "the newest old evidence",
     "kept:budget": "evidence within the budget",
     "kept:no_gain": "eliding it would save too little",
-    "kept:not_result": "no tool result",
+    "kept:not_result": "no tool result: only those are ever elided",
     "elided": "replaced by its marker; the transcript handed in has the original",
 }
 WHYS = {

@@ -17,21 +17,25 @@ from compactor.formats.bedrock import Bedrock
 from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.cline import Cline
 from compactor.formats.codex import Codex
+from compactor.formats.copilot_cli import CopilotCli
 from compactor.formats.entries import Entries
 from compactor.formats.gemini import Gemini
 from compactor.formats.gemini_cli import GeminiCli
+from compactor.formats.kimi_cli import KimiCli
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
 from compactor.formats.openai_chat import OpenAIChat
 from compactor.formats.openai_responses import OpenAIResponses
 from compactor.formats.opencode import OpenCode
 from compactor.formats.pi import Pi
+from compactor.formats.qwen_code import QwenCode
 
 __all__ = ["FORMATS", "detect", "lens"]
 
 _LENSES: tuple[Lens, ...] = (
-    *(ClaudeCode(), Codex(), OpenCode(), Pi()),
-    *(GeminiCli(), Cline(), Entries(), Gemini(), OpenAIResponses(), Bedrock()),
+    *(QwenCode(), ClaudeCode(), Codex(), OpenCode(), Pi()),
+    *(GeminiCli(), Cline(), CopilotCli(), KimiCli(), Entries()),
+    *(Gemini(), OpenAIResponses(), Bedrock()),
     *(OpenAIChat(), Anthropic()),
 )
 

@@ -57,7 +57,7 @@ class Codex:
             InputError: `input.shape` when no row holds an item.
         """
         rollout = read_rollout(root if isinstance(root, list) else ())
-        if not rollout.history.items:
+        if not rollout.history.prompt():
             raise shape_error((), "no row holds an item of a Codex rollout")
         story = _Story(rollout)
         return Reading(
@@ -103,7 +103,7 @@ class _Story:
         self.builder = Builder()
         self.usage: list[Usage] = []
         self.odd: list[Path] = []
-        items, requests = rollout.history.items, iter(rollout.history.requests)
+        items, requests = rollout.history.prompt(), iter(rollout.history.requests)
         lead = list(takewhile(_is_leading, items))
         self.overhead = [rollout.instructions, *self._texts(lead)]
         for tool in rollout.tools:
@@ -111,7 +111,7 @@ class _Story:
         request = next(requests, None)
         for index, item in enumerate((*items, None)):
             n = self._n(item) if index >= len(lead) else 0
-            while request is not None and request.item == index:
+            while request is not None and request.item + rollout.history.kept == index:
                 self.usage.append(msgspec.structs.replace(request.usage, n=n))
                 request = next(requests, None)
 
@@ -124,11 +124,12 @@ class _Story:
     def _n(self, item: Item | None) -> int:
         """Say an item; the number of entries before the answer that it begins."""
         before = self.builder.size
-        if item is not None:
-            self._say(item)
-        return self.builder.size - 1 if item and is_answer(item.native) else before
+        if item is None or not self._say(item):
+            return before
+        return self.builder.size - 1 if is_answer(item.native) else before
 
-    def _say(self, item: Item) -> None:
+    def _say(self, item: Item) -> bool:
+        """Say an item; False when it cannot be read."""
         kind = field(item.native, "type")
         say = OWN_ITEMS.get(kind, say_item) if isinstance(kind, str) else say_item
         if _output_text(item.native):
@@ -137,6 +138,8 @@ class _Story:
             say(self.builder, item.native, item.at)
         except InputError:  # one strange item is no reason to refuse the file
             self.odd.append(item.at)
+            return False
+        return True
 
 
 def _is_leading(item: Item) -> bool:
@@ -146,7 +149,7 @@ def _is_leading(item: Item) -> bool:
 def _findings(rollout: Rollout, odd: Sequence[Path]) -> Iterator[Finding]:
     """What of the file is not in the prompt, and what is not in the file."""
     yield from compacted(rollout.history.before, "items")
-    if rollout.history.rebuilt:
+    if rollout.history.base is not None:
         message = "the prompt after the last compaction is rebuilt from user messages and a summary"
         yield Finding("compaction_rebuilt", message)
     yield from left_behind(len(rollout.left), spell(rollout.left[0]) if rollout.left else "")

@@ -40,24 +40,38 @@ class Request(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class History:
-    """What a request carries.
+    """What a request carries, from the last compaction on.
 
-    items: of the prompt, in its order.
+    items: in their order; after an old compaction behind what survives of `base`.
     requests: that were made over them.
+    base: the history that an old compaction took its messages from; None without one.
+    kept: number of items that survive of `base`.
     before: number of items that compactions took out.
-    rebuilt: the prompt after the compaction that this began with is not in the file as it was.
     """
 
     items: list[Item] = dataclasses.field(default_factory=list)
     requests: list[Request] = dataclasses.field(default_factory=list)
+    base: History | None = None
+    kept: int = 0
     before: int = 0
-    rebuilt: bool = False
 
-    def cut(self, size: int) -> None:
-        """Forget the items from index `size` on, and the requests that they answer."""
+    def prompt(self) -> list[Item]:
+        """All items, `kept` ones first. O(items of the chain), which no compaction copies."""
+        bases: list[History] = []
+        base = self.base
+        while base is not None:
+            bases.append(base)
+            base = base.base
+        kept = [item for base in reversed(bases) for item in base.items if _survives(item)]
+        return [*kept, *self.items]
+
+    def cut(self, size: int) -> list[Item]:
+        """Take out the items from index `size` on, and the requests that they answer."""
+        gone = self.items[size:]
         del self.items[size:]
-        while self.requests and self.requests[-1].item >= size:
+        while self.requests and self.requests[-1].item > size:
             self.requests.pop()
+        return gone
 
 
 @dataclasses.dataclass(slots=True)
@@ -171,11 +185,12 @@ class _Reader:
         if isinstance(native, list):
             where = (*at, "replacement_history")
             items = [Item(item, (*where, index)) for index, item in enumerate(native)]
+            new = History(items, before=old.before + old.kept + len(old.items))
         else:
-            items = [*filter(_survives, old.items), _summary(payload, at)]
-        is_whole = isinstance(native, list)
-        gone = len(old.items) - (0 if is_whole else len(items) - 1)
-        self.rollout.history = History(items, before=old.before + gone, rebuilt=not is_whole)
+            kept = sum(map(_survives, old.items))
+            before = old.before + len(old.items) - kept
+            new = History([_summary(payload, at)], base=old, kept=old.kept + kept, before=before)
+        self.rollout.history = new
         self._answer = self._cut_short = None
 
     def event(self, payload: Mapping[str, Any], at: Path) -> None:
@@ -198,11 +213,10 @@ class _Reader:
             return
         history, size = self._turns[-count]
         del self._turns[-count:]
-        left = history.items[size:]
+        left = history.cut(size)
         if history is not self.rollout.history:
             left += self.rollout.history.items
         self.rollout.left += [item.at for item in left]
-        history.cut(size)
         self.rollout.history = history
         self._answer = self._cut_short = None
 

@@ -13,6 +13,7 @@ import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
 
@@ -26,11 +27,12 @@ from compactor.formats.objects import is_object, step_into
 
 SYSTEM_ROLES = ("system", "developer")
 _SERVER_HISTORY = (
-    "previous_response_id",
-    "conversation",
-    "cachedContent",
-    "cached_content",
-    "previous_interaction_id",
+    ("previous_response_id",),
+    ("conversation",),
+    ("cachedContent",),
+    ("cached_content",),
+    ("previous_interaction_id",),
+    ("thread", "previous_message_id"),
 )
 
 
@@ -133,12 +135,12 @@ def locate(root: Any, key: str = "messages") -> Body:
 
 def refuse_server_history(native: Any, at: Path = ()) -> None:
     """Refuse a request whose history the provider keeps: we would compact only its tail."""
-    for key in _SERVER_HISTORY:
-        if field(native, key) is not None:
+    for path in _SERVER_HISTORY:
+        if reduce(field, path, native) is not None:
             raise InputError(
                 "the history of this request is kept by the provider",
                 code="input.provider_history",
-                path=spell((*at, key)),
+                path=spell((*at, *path)),
                 hint="send the full history in the request instead",
             )
 
@@ -290,6 +292,9 @@ def _body_findings(body: Body) -> list[Finding]:
     if body.fields.get("compaction") is not None:
         message = "the provider is asked to summarise this conversation"
         found.append(Finding("provider_compaction", message, "$.compaction"))
+    if body.fields.get("thread") is not None:
+        message = "the provider keeps this history; a request that continues it there is refused"
+        found.append(Finding("provider_thread", message, "$.thread"))
     if body.fields.get("truncation") == "auto":
         message = "the provider drops items from the beginning when the window is full, unseen here"
         found.append(Finding("provider_truncation", message, "$.truncation"))

@@ -52,8 +52,8 @@ class OpenCode:
 
     def recognises(self, root: Any) -> bool:
         log = session(root)
-        is_empty = not log.messages and text_field(log.info, "id") and field(log.info, "time")
-        return bool(is_empty) or any(map(role, log.messages))
+        is_named = bool(text_field(log.info, "id")) and isinstance(field(log.info, "time"), dict)
+        return any(map(role, log.messages)) or (is_named and not log.messages)
 
     def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
         """Reads all anew: what an old message means depends on new ones. O(n).

@@ -87,7 +87,7 @@ def live_branch(rows: Sequence[Any], tree: Tree) -> Branch:
     start = cut if first is None else bisect_left(path, first, 0, cut)
     missing = first is not None and path[start] != first
     start = cut if missing else start
-    kept = path[start:cut]
+    kept = [index for index in path[start:cut] if rows[index]["type"] != COMPACTION]
     prompt = [path[cut], *kept, *path[cut + 1 :]]
     return Branch(path, prompt, frozenset(kept), path[:start], missing)
 

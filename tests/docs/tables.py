@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
@@ -88,8 +89,14 @@ def formats() -> Iterator[str]:
     )
 
 
+def format_names() -> Iterator[str]:
+    """The names of all formats."""
+    names = ", ".join(code(name) for name in sorted(FORMATS))
+    yield from textwrap.wrap(names, 100)
+
+
 def rewriting() -> Iterator[str]:
-    """One failed result in every format that the builder of conversations writes, before and after."""
+    """One failed result, before and after, in every format that conversations are written in."""
     talk = Conversation().user("look").call("bash", {"command": "ls"}, result="no a.py", error=True)
     marker = "[elided 7 chars of failed bash output]"
     yield "```json"

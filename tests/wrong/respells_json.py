@@ -4,8 +4,8 @@ import json
 
 from faults import serve
 
-from compactor import api
+from compactor import transcript
 
-to_bytes = api.Transcript.to_bytes
-api.Transcript.to_bytes = lambda self: json.dumps(self.view(), default=str).encode()
+to_bytes = transcript.Transcript.to_bytes
+transcript.Transcript.to_bytes = lambda self: json.dumps(self.view(), default=str).encode()
 serve()

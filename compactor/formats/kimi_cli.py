@@ -1,0 +1,231 @@
+"""Kimi sessions (`wire.jsonl`: events of the context and of requests).
+
+A step is one response: its parts and calls lie on lines of their own, each result on another. What
+is sent of a result is its `output` and the harness's `note`. Only `context.*` events are the
+conversation; prompts, approvals and `usage.record` repeat what they say. `kimi_history` says what
+is live. `inputOther` is what was not cached. Specification: DESIGN section 3, docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading, Usage
+from compactor.formats import blocks
+from compactor.formats.blocks import Readers, block_part, content_parts, result_facts
+from compactor.formats.builder import Builder
+from compactor.formats.keyed import sealed_part
+from compactor.formats.kimi_history import EVENT, MESSAGE, RESULT, STEP, SUMMARY, History, Item
+from compactor.formats.media import document_part, image_url_part
+from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.native import REMOVE, Edit, compact_json
+from compactor.formats.recorded import (
+    cleared,
+    compacted,
+    count_of,
+    items,
+    left_behind,
+    unanswered,
+    unreadable,
+)
+
+_CLEARED_CHARS = 400
+"""Kimi's microcompaction cleared results of 100 tokens and more, at four characters a token."""
+
+
+class KimiCli:
+    """The lens of Kimi sessions."""
+
+    name = "kimi-cli"
+
+    def recognises(self, root: Any) -> bool:
+        return any(
+            isinstance(field(row, "message"), dict)
+            if text_field(row, "type") == MESSAGE
+            else text_field(row, "type") == EVENT and isinstance(field(row, "event"), dict)
+            for row in items(root)
+        )
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
+        """Reads all anew: a new event can take back old ones. O(n).
+
+        Raises:
+            InputError: `input.shape` when nothing is said.
+        """
+        rows = items(root)
+        history = History()
+        for index, row in enumerate(rows):
+            history.take(row, index)
+        if not history.is_begun:
+            raise shape_error((), "no event of a Kimi session says anything")
+        story = _Story(rows)
+        for number, item in enumerate(history.live()):
+            story.tell(item, is_cleared=number < history.cutoff)
+        entries = story.builder.entries
+        return Reading(
+            entries=entries,
+            overhead=_overhead(rows),
+            findings=[
+                *story.builder.findings,
+                *unanswered(entries),
+                *unreadable([(index,) for index in history.odd], "lines"),
+                *cleared(sum(entry.cleared for entry in entries)),
+                *left_behind(history.left),
+                *compacted(history.compacted, "messages"),
+            ],
+            model=history.model,
+            usage=tuple(story.usage),
+        )
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        return items(root)
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        native, at = value_at(root, entry.at), entry.at
+        if entry.at[-1] == "message":
+            return blocks.rewrite_content(field(native, "content"), (*at, "content"), text, ())
+        output = (*at, "output")
+        edits = blocks.rewrite_content(field(native, "output"), output, text, ())
+        return [*(edits or [Edit(output, text)]), Edit((*at, "note"), REMOVE)]
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+
+class _Story:
+    """Tells the messages of a context to a builder."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self.rows = rows
+        self.builder = Builder()
+        self.usage: list[Usage] = []
+        self._calls: dict[int, Call] = {}
+
+    def tell(self, item: Item, *, is_cleared: bool) -> None:
+        """Say one message.
+
+        Args:
+            is_cleared: a long result is not in the prompt any more.
+        """
+        row = self.rows[item.row]
+        if item.role == STEP:
+            self._step(item)
+        elif item.role == RESULT:
+            self._result(row["event"], item, is_cleared=is_cleared)
+        elif item.role == SUMMARY:
+            text = text_field(row, "contextSummary") or text_field(row, "summary")
+            self.builder.user([Part(PartKind.TEXT, text)], (item.row,))
+        else:
+            self._message(row["message"], (item.row, "message"), item.role)
+
+    def _step(self, item: Item) -> None:
+        """One response. A step that failed before it said anything is not sent."""
+        parts: list[Part] = []
+        calls: list[Call] = []
+        for index in item.inner:
+            event, at = self.rows[index]["event"], (index, "event")
+            if event["type"] == "content.part":
+                parts.append(block_part(self.builder, event.get("part"), (*at, "part"), READERS))
+                continue
+            arguments = blocks.arguments_text(event.get("args"))
+            call_id, name = text_field(event, "toolCallId"), text_field(event, "name")
+            self._calls[index] = call = Call(call_id, name, arguments, (*at, "args"))
+            calls.append(call)
+        n = self.builder.size
+        if parts or calls:
+            self.builder.turn(parts, calls, (item.row, "event"))
+            n = self.builder.size - 1
+        if item.end >= 0:
+            self.usage += _usage(field(self.rows[item.end]["event"], "usage"), n, item.model)
+
+    def _result(self, event: Any, item: Item, *, is_cleared: bool) -> None:
+        result, at = field(event, "result"), (item.row, "event", "result")
+        output, note = field(result, "output"), text_field(result, "note")
+        texts, others, is_odd = result_facts(self.builder, output, (*at, "output"), READERS)
+        is_gone = is_cleared and sum(map(len, texts)) >= _CLEARED_CHARS
+        self.builder.result(
+            text_field(event, "toolCallId"),
+            [] if is_gone else [*texts, *filter(None, [note])],
+            [] if is_gone else others,
+            at,
+            error=field(result, "isError") is True,
+            required=is_odd,
+            cleared=is_gone,
+            call=self._calls.get(item.call),
+            orphan_path=spell(at),
+        )
+
+    def _message(self, message: Any, at: Path, role: str) -> None:
+        content, inner = field(message, "content"), (*at, "content")
+        if role == "tool":
+            texts, others, is_odd = result_facts(self.builder, content, inner, READERS)
+            call_id = text_field(message, "toolCallId")
+            self.builder.result(call_id, texts, others, at, required=is_odd, orphan_path=spell(at))
+            return
+        parts = content_parts(self.builder, content, inner, READERS)
+        if role == "assistant":
+            self.builder.turn(parts, _message_calls(message, (*at, "toolCalls")), at)
+        else:
+            say = self.builder.user if role == "user" else self.builder.system
+            say(parts, at)
+
+
+def _message_calls(message: Any, at: Path) -> list[Call]:
+    """Calls of a turn that was appended whole."""
+    return [
+        Call(
+            text_field(native, "id"),
+            text_field(native, "name"),
+            blocks.arguments_text(native.get("arguments")),
+            (*at, index, "arguments"),
+        )
+        for index, native in enumerate(items(field(message, "toolCalls")))
+        if isinstance(native, dict)
+    ]
+
+
+def _usage(counts: Any, n: int, model: str) -> list[Usage]:
+    if not isinstance(counts, dict):
+        return []
+    read, write = count_of(counts, "inputCacheRead"), count_of(counts, "inputCacheCreation")
+    return [
+        Usage(n, count_of(counts, "inputOther"), read, write, count_of(counts, "output"), model)
+    ]
+
+
+def _overhead(rows: Sequence[Any]) -> Overhead:
+    """The system prompt and the tools as they were set last."""
+    system, tools = "", list[Any]()
+    for row in rows:
+        kind = text_field(row, "type")
+        if kind in ("config.update", "profile.bind"):
+            system = text_field(row, "systemPrompt") or system
+        elif kind == "llm.tools_snapshot":
+            tools = items(field(row, "tools"))
+    texts = [system, *(t for tool in tools for t in blocks.tool_texts(tool, tool, "parameters"))]
+    found = tuple(filter(None, texts))
+    return Overhead(found, known=bool(found))
+
+
+def _think(block: Any) -> Part:
+    """Reasoning as text; where only that is kept, as it is sealed."""
+    text = text_field(block, "think")
+    return Part(PartKind.REASONING, text) if text else sealed_part(field(block, "encrypted"))
+
+
+def _image(block: Any) -> Part:
+    return image_url_part(text_field(field(block, "imageUrl"), "url") or compact_json(block))
+
+
+def _media(block: Any) -> Part:
+    inner = field(block, "audioUrl") or field(block, "videoUrl")
+    return document_part(text_field(inner, "url") or compact_json(block))
+
+
+READERS: Readers = MappingProxyType(
+    {"think": _think, "image_url": _image, "audio_url": _media, "video_url": _media}
+)

@@ -1,0 +1,25 @@
+"""No recording is claimed by the lens of another harness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recorded_kit as kit
+
+from compactor.formats.cline import Cline
+from compactor.formats.copilot_cli import CopilotCli
+from compactor.formats.gemini_cli import GeminiCli
+from compactor.formats.kimi_cli import KimiCli
+from compactor.formats.native import read_document
+from compactor.formats.qwen_code import QwenCode
+
+LENSES = (GeminiCli(), Cline(), CopilotCli(), KimiCli(), QwenCode())
+FILES = sorted(kit.RECORDED.glob("*/*.json*"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_recording_is_claimed_by_the_lens_of_its_own_harness_alone(path: Path) -> None:
+    root = read_document(path.read_bytes(), path.name).root
+    claimed = [lens.name for lens in LENSES if lens.recognises(root)]
+    assert claimed == [lens.name for lens in LENSES if lens.name == path.parent.name]
