@@ -21,7 +21,7 @@ from compactor.core import render as core_render
 from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
 from compactor.core.count import Counter
-from compactor.core.errors import Finding
+from compactor.core.errors import Finding, JournalError, PolicyError
 from compactor.core.fold import Fold
 from compactor.core.frontier import reach
 from compactor.core.journal import Journal
@@ -139,6 +139,7 @@ def compact(
         PolicyError: the settings contradict themselves or no window is known.
         JournalError: the journal is damaged or belongs to another conversation.
     """
+    _check_types(policy, journal, failed)
     workings = journal.take_workings() if journal is not None else None
     transcript = _read(request, format, workings)
     header = journal.header if journal is not None else None
@@ -181,6 +182,31 @@ def render(request: Any, journal: Journal, *, format: str | None = None) -> Any:
     transcript = _read(request, format, None)
     view = core_render.render(transcript.entries, journal)
     return _show(request, transcript, view, _memo(transcript.lens))
+
+
+def _check_types(policy: Any, journal: Any, failed: Any) -> None:
+    """What people hand over by mistake, said in words."""
+    if policy is not None and not isinstance(policy, core_policy.Policy):
+        raise PolicyError(
+            f"a Policy was expected, not {type(policy).__name__}",
+            code="policy.range",
+            path="policy",
+            hint="Policy(window=…), or Policy.load(FILE)",
+        )
+    if journal is not None and not isinstance(journal, Journal):
+        raise JournalError(
+            f"a Journal was expected, not {type(journal).__name__}",
+            code="journal.damaged",
+            path="journal",
+            hint="hand over out.journal of the call before, or Journal.from_lines(…)",
+        )
+    if isinstance(failed, str):
+        raise PolicyError(
+            "failed is a list of call ids, not one text",
+            code="policy.range",
+            path="failed",
+            hint=f"failed=[{failed!r}]",
+        )
 
 
 def _memo(lens: Lens) -> ShownMessages:

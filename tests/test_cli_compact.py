@@ -418,11 +418,10 @@ if os.name == "posix":
         done = subprocess.run(
             ["sh", "-c", line], capture_output=True, env=environment(), timeout=60, check=False
         )
-        assert (done.returncode, done.stdout, done.stderr) == (
-            1,
-            b"",
-            b"error: <stdin>: cannot be read: it is closed (name a FILE, or pipe a transcript in) "
-            b"[input.not_json]\n",
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr.decode() == (
+            "error: <stdin>: cannot be read: it is closed (name a FILE, or pipe a transcript in) "
+            "[input.not_json]\n"
         )
 
     def test_output_keeps_mode_and_link_of_the_file_it_replaces(tmp_path: Path) -> None:

@@ -238,15 +238,16 @@ def test_a_message_that_shows_a_fallen_marker_is_made_anew() -> None:
     talk = Conversation().user("go")
     case = case_of(talk, evidence_budget_tokens=0)
     journal = None
-    for turn in range(2):
-        talk.call("grok_sink", {"turn": turn}, result="g" * 2000)
-        talk.call("bash", {"turn": turn}, result="b" * 3000)
-        talk.call("bash", {"last": turn}, result="")
+    for sizes in ((2000, 3000, 0), (400, 240, 600)):
+        for name, size in zip(("grok_sink", "bash", "bash"), sizes, strict=True):
+            talk.call(name, {"size": size}, result="x" * size)
         native = native_of(case)
         journal = send(native, case, journal, recallable=False).outcome.journal
     assert journal is not None
-    changed = native | {"messages": [*native["messages"]]}
-    changed["messages"][7] = {"role": "assistant", "content": "changed"}
+    cut = native["messages"][:11]
+    cut[10] = copy.deepcopy(cut[10])
+    cut[10]["content"][0]["content"] = "y" * 1600
+    changed = native | {"messages": cut}
     text = send(changed, case, as_text(journal), recallable=True).outcome
     memory = send(changed, case, journal, recallable=True).outcome
     assert memory.journal == text.journal

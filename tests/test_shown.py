@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import pickle
+
+import pytest
 
 import compactor
 from compactor import shown
@@ -73,3 +76,20 @@ def test_a_conversation_that_was_cut_back_shows_what_still_stands():
     shown_again = [m for m in short.request if "elided" in str(m)]
     assert [f.code for f in short.report.findings if f.code == "journal_departs"]
     assert len(shown_again) >= len(long.report.passes[0]["elided"])
+
+
+def test_a_journal_survives_pickle_copy_and_its_lines():
+    out = compactor.compact(grown(30), POLICY)
+    assert out.report.passes
+    assert pickle.loads(pickle.dumps(out.journal)) == out.journal
+    assert copy.deepcopy(out.journal) == out.journal
+    assert compactor.Journal.from_lines(out.journal.to_lines()) == out.journal
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"policy": {"window": 9}}, {"policy": POLICY, "journal": "j"}, {"failed": "t3"}],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_in_words(arguments):
+    with pytest.raises(compactor.CompactorError, match=r"expected|list of call ids"):
+        compactor.compact(grown(1), **arguments)

@@ -264,6 +264,16 @@ class Journal:
         except IndexError:
             return None
 
+    @classmethod
+    def from_lines(cls, lines: Iterable[str]) -> Journal:
+        """The journal whose `to_lines` these are.
+
+        Raises:
+            JournalError: `journal.damaged`, with the line.
+        """
+        numbered = enumerate(lines, 1)
+        return cls(decode_record(line.encode(), f"line {number}") for number, line in numbered)
+
     def to_lines(self) -> list[str]:
         """Each record as one line of JSON, without its checksum. The file adds that."""
         return [encode_record(record) for record in self.records]
