@@ -178,7 +178,7 @@ def test_context_says_what_holds_what_could_go_later() -> None:
         "region, not answered yet, or evidence that is kept"
     )
     assert said in run("context", body=body).stdout
-    nothing = run("context", body=request(1, topic="x" * 12_000)).stdout
+    nothing = run("context", body=request(0, topic="x" * 12_000)).stdout
     assert "nothing that may go would free anything" in nothing
     assert "could go later" not in nothing
 

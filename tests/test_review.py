@@ -189,7 +189,7 @@ def test_a_pass_whose_cutoff_lies_below_the_departure_stays_whatever_was_set_sin
         case = case_of(talk, overhead_tokens=number + 1)
         journal = send(native_of(case), case, journal).outcome.journal
     made = passes_of(journal)
-    departed = made[-1].cutoff - 1
+    departed = made[-2].cutoff
     talk.facts[departed] = talk.facts[departed]._replace(text="changed", calls=())
     out = both(case, journal)
     fell = out.journal.records[: len(journal.records) + 1]
@@ -238,7 +238,7 @@ def test_a_message_that_shows_a_fallen_marker_is_made_anew() -> None:
     talk = Conversation().user("go")
     case = case_of(talk, evidence_budget_tokens=0)
     journal = None
-    for sizes in ((2000, 3000, 0), (400, 240, 600)):
+    for sizes in ((2000, 3000, 0), (400, 80, 800)):
         for name, size in zip(("grok_sink", "bash", "bash"), sizes, strict=True):
             talk.call(name, {"size": size}, result="x" * size)
         native = native_of(case)
