@@ -252,7 +252,7 @@ def _outcome(
     edits, entries = bound.edits, transcript.reading.entries
     shown = _show(request, transcript, View(fold.elided, tuple(fold.unreasoned)), memo)
     native = _native(shown) if isinstance(lens, CacheBreakpoints) else root
-    places = breakpoints.find(lens, native, entries, reach(fold, decision.journal))
+    places = breakpoints.find(lens, native, entries, reach(fold))
     if asked.breakpoints:
         placed = breakpoints.place(lens, native, places, asked.cache_rule)
         edits, findings = edits + placed.edits, findings + placed.findings

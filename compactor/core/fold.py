@@ -7,47 +7,17 @@ their effect. Nothing here depends on what came later than the entries added so 
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterable
 
-import msgspec
-
+from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
 from compactor.core.journal import PassRecord, ReasoningRecord
-from compactor.core.marker import Marker, MarkerWriter
+from compactor.core.marker import MarkerWriter
 from compactor.core.model import Entry, Kind, digest_without, entry_digest
 from compactor.core.policy import Rules, named
-from compactor.core.table import FileRead, TableWriter
+from compactor.core.table import TableWriter
 from compactor.core.texts import Loop
-
-
-class Candidate(msgspec.Struct):
-    """A result that plans may have to look at: it could go, or it is evidence.
-
-    tokens: of the entry as it stands.
-    gain: tokens saved by eliding it, with the longer marker form and its row of the table.
-    read: its row of the table of files read, None when it is no full read.
-    """
-
-    seq: int
-    tokens: int
-    gain: int
-    evidence: bool
-    marker: Marker
-    read: FileRead | None
-
-
-class Work(msgspec.Struct):
-    """What was done so far, for tests that hold the cost of a call to what is new.
-
-    visited: entries looked at by the fold or by a plan.
-    hashed: digests made.
-    rendered: markers written.
-    """
-
-    visited: int = 0
-    hashed: int = 0
-    rendered: int = 0
 
 
 class Fold:
@@ -64,7 +34,8 @@ class Fold:
         entries, tokens: the entries and their view tokens, parallel lists.
         elided: seq → text of what is elided.
         cutoff, tier: of the last recorded pass.
-        live, evidence: seqs of candidates and of those that are evidence, ascending.
+        candidates: results that plans may have to look at.
+        passes: those that stand, oldest first.
         decided: the last boundary that was decided; `recorded`: the n of the last record.
         recall_off: recall was turned off, one way.
         overflowed: n of the last pass that a refusal by the provider brought, if nothing was
@@ -90,10 +61,7 @@ class Fold:
         self.recorded = 0
         self.recall_off = False
         self.overflowed: int | None = None
-        self.live: list[int] = []
-        self.evidence: list[int] = []
-        self.candidates: dict[int, Candidate] = {}
-        self.elidable_tokens = 0
+        self.passes: list[PassRecord] = []
         self.unreasoned: dict[int, None] = {}
         self.signed: list[int] = []
         self._instead = loop.reasoning.removed
@@ -155,7 +123,7 @@ class Fold:
                     self.signed.pop()
             if entry.kind is Kind.TOOL:
                 self._results[entry.call_id].pop()
-                self._drop(seq)
+                self.candidates.drop(seq)
 
     def digest(self, seq: int) -> str:
         """The entry's digest as it was handed in, or as the record of its elision says."""
@@ -192,7 +160,7 @@ class Fold:
         self._note_signed(seq)
         self._recount(seq)
         if entry.kind is Kind.TOOL:
-            self._drop(seq)
+            self.candidates.drop(seq)
             self._classify(seq)
         return False
 
@@ -204,9 +172,8 @@ class Fold:
             now = self.measure.rewritten(elision.text)
             self.view_tokens += now - self.tokens[elision.seq]
             self.tokens[elision.seq] = now
-            self._forget(elision.seq)
-        self.live = [seq for seq in self.live if seq in self.candidates]
-        self.evidence = [seq for seq in self.evidence if seq in self.candidates]
+        self.candidates.drop_all(elision.seq for elision in record.elided)
+        self.passes.append(record)
         self.cutoff = max(self.cutoff, record.cutoff)
         if record.tier == "aggressive":
             self.tier = record.tier
@@ -244,7 +211,6 @@ class Fold:
         if rules == self.rules:
             return
         self._set_rules(rules)
-        self.live, self.evidence, self.candidates, self.elidable_tokens = [], [], {}, 0
         for seq, entry in enumerate(self.entries):
             if entry.kind is Kind.TOOL and seq not in self.elided:
                 self._classify(seq)
@@ -260,7 +226,7 @@ class Fold:
                 self.failed.add(call_id)
                 for seq in self._results.get(call_id, ()):
                     if seq not in self.elided:
-                        self._drop(seq)
+                        self.candidates.drop(seq)
                         self._classify(seq)
 
     def is_error(self, entry: Entry) -> bool:
@@ -282,8 +248,9 @@ class Fold:
 
     def last_evidence(self, cutoff: int) -> int | None:
         """The newest evidence below a cutoff that nothing else keeps or hides. O(log n)."""
-        at = bisect_left(self.evidence, cutoff)
-        return self.evidence[at - 1] if at else None
+        evidence = self.candidates.evidence
+        at = bisect_left(evidence, cutoff)
+        return evidence[at - 1] if at else None
 
     def kept_by_rule(self, seq: int) -> str:
         """Why a result is no candidate whatever its size: "" when it may be one."""
@@ -335,6 +302,7 @@ class Fold:
         self.rules = rules
         self._pins = frozenset(rules.pins)
         self._writer = MarkerWriter(self.loop, rules.artifact_ids)
+        self.candidates = Candidates(rules.min_gain, self.work)
 
     def _classify(self, seq: int) -> None:
         """Put a result among the candidates if plans may have to look at it."""
@@ -350,30 +318,7 @@ class Fold:
         if read is not None:
             gain -= self.measure.text(read.row)
         evidence = self.is_evidence(entry)
-        if not evidence and gain < self.rules.min_gain:
-            return
-        self.candidates[seq] = Candidate(seq, tokens, gain, evidence, marker, read)
-        insort(self.live, seq)
-        if evidence:
-            insort(self.evidence, seq)
-        self.elidable_tokens += self._could_go(self.candidates[seq])
-
-    def _could_go(self, candidate: Candidate) -> int:
-        return candidate.gain if candidate.gain >= self.rules.min_gain else 0
-
-    def _forget(self, seq: int) -> None:
-        candidate = self.candidates.pop(seq, None)
-        if candidate is not None:
-            self.elidable_tokens -= self._could_go(candidate)
-
-    def _drop(self, seq: int) -> None:
-        """Take one result out of the candidates."""
-        if seq in self.candidates:
-            self._forget(seq)
-            for seqs in (self.live, self.evidence):
-                at = bisect_left(seqs, seq)
-                if at < len(seqs) and seqs[at] == seq:
-                    del seqs[at]
+        self.candidates.add(Candidate(seq, tokens, gain, evidence, marker, read))
 
 
 def _beside_digest(entry: Entry) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from compactor.core.fold import Fold
-from compactor.core.journal import Journal, PassRecord, active
+from compactor.core.journal import PassRecord
 
 
 class Reach(NamedTuple):
@@ -29,9 +29,9 @@ class Reach(NamedTuple):
     passed: bool
 
 
-def reach(fold: Fold, journal: Journal) -> Reach:
-    """Where the cache can be read, and where to keep it readable. O(records)."""
-    passes = active(journal.records).passes if journal.records else ()
+def reach(fold: Fold) -> Reach:
+    """Where the cache can be read, and where to keep it readable. O(passes) after a pass."""
+    passes = fold.passes
     passed = bool(passes) and passes[-1].n == fold.n
     anchor = passes[-1].anchor if passes else 0
     if not passed:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
-from compactor.core.fold import Candidate, Fold
+from compactor.core.candidates import Candidate, Spending
+from compactor.core.fold import Fold
 from compactor.core.policy import Rules
 
 
@@ -68,27 +69,16 @@ class Plan(NamedTuple):
 
 
 def make_plan(fold: Fold, limits: Tier) -> Plan:
-    """The plan over the fold's entries under one tier. O(recent region + candidates)."""
+    """The plan over the fold's entries under one tier. O(recent region + what could go + new)."""
     cutoff = max(fold.cutoff, recent_start(fold, limits))
     # Where the tail was cut back, results below the old cutoff may have no answer any more.
     end = min(cutoff, fold.answered(fold.n))
     floor = fold.last_evidence(cutoff)
-    elided, kept, spent = [], 0 if floor is None else 1, 0
-    settled: int | None = None
-    for seq in fold.live:
-        if seq >= end:
-            break
-        fold.work.visited += 1
-        candidate = fold.candidates[seq]
-        fits = candidate.evidence and spent + candidate.tokens <= limits.evidence_budget
-        goes = not fits and candidate.gain >= fold.rules.min_gain
-        if seq == floor:
-            settled = seq if goes else None
-        elif fits:
-            spent += candidate.tokens
-            kept += 1
-        elif goes:
-            elided.append(candidate)
+    spending = fold.candidates.spend(
+        limits.evidence_budget, end if floor is None else min(end, floor)
+    )
+    kept = spending.kept + (floor is not None)
+    elided = _going(fold, spending, end)
     texts = _texts(fold, elided)
     freed = sum(candidate.tokens for candidate in elided)
     freed -= sum(fold.measure.rewritten(text) for text in texts)
@@ -104,8 +94,27 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
         kept,
         reasoning,
         removed,
-        settled,
+        _settled(fold, limits, spending, floor, end),
     )
+
+
+def _going(fold: Fold, spending: Spending, end: int) -> list[Candidate]:
+    """The candidates below an end that a budget does not keep, oldest first."""
+    candidates = fold.candidates
+    plain = candidates.plain[: bisect_left(candidates.plain, end)]
+    fold.work.visited += len(plain) + len(spending.over)
+    return [candidates.by_seq[seq] for seq in sorted([*plain, *spending.over])]
+
+
+def _settled(
+    fold: Fold, limits: Tier, spending: Spending, floor: int | None, end: int
+) -> int | None:
+    """The floor, where it would go if it were not the floor."""
+    if floor is None or floor >= end:
+        return None
+    candidate = fold.candidates.by_seq[floor]
+    fits = spending.spent + candidate.tokens <= limits.evidence_budget
+    return None if fits or candidate.gain < fold.rules.min_gain else floor
 
 
 def _reasoning(fold: Fold, elided: list[Candidate]) -> tuple[int, ...]:

@@ -108,8 +108,8 @@ def make_report(
         pressed=fold.tier == "aggressive" and after > rules.threshold,
         overflow=after > rules.window or _nothing_left(decision),
         why=decision.why,
-        fixed_tokens=after - fold.elidable_tokens,
-        elidable_tokens=fold.elidable_tokens,
+        fixed_tokens=after - fold.candidates.elidable_tokens,
+        elidable_tokens=fold.candidates.elidable_tokens,
         min_freed=rules.min_freed,
         frontier=frontier,
         anchor=anchor,
@@ -141,7 +141,7 @@ def fates(fold: Fold) -> list[Fate]:
     answered, spent, found = fold.answered(fold.n), 0, []
     for seq, entry in enumerate(fold.entries):
         fate = _fate(fold, seq, floor, answered)
-        candidate = fold.candidates.get(seq)
+        candidate = fold.candidates.by_seq.get(seq)
         if fate != "kept:no_gain" or candidate is None or not candidate.evidence:
             pass
         elif spent + candidate.tokens <= limits.evidence_budget:

@@ -10,7 +10,8 @@ make_plan = compact.make_plan
 
 def newest_first(fold, limits):
     plan = make_plan(fold, limits)
-    old = [fold.candidates[seq] for seq in fold.live if seq < plan.cutoff and seq != plan.floor]
+    by_seq = sorted(fold.candidates.by_seq.items())
+    old = [found for seq, found in by_seq if seq < plan.cutoff and seq != plan.floor]
     kept, spent = set(), 0
     for candidate in reversed(old):
         if candidate.evidence and spent + candidate.tokens <= limits.evidence_budget:
