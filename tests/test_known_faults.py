@@ -207,6 +207,19 @@ def test_a_breakpoint_on_an_elided_result_stays_on_it() -> None:
     assert as_bytes(out.request).count(b"cache_control") == 1
 
 
+def test_a_breakpoint_inside_an_elided_result_moves_to_its_new_text() -> None:
+    talk = Conversation().user("go").call("bash", result=LARGE).assistant("so").user("more")
+    request = talk.anthropic()
+    marks = [{"type": "ephemeral"}, {"type": "ephemeral", "ttl": "1h"}]
+    content = [{"type": "text", "text": LARGE, "cache_control": mark} for mark in marks]
+    request["messages"][2]["content"][0]["content"] = content
+    out = compactor.compact(request, PASS, format="anthropic", overflowed=True)
+    text = "[elided 2041 chars of bash output — recall seq=2]"
+    assert out.request["messages"][2]["content"][0]["content"] == [
+        {"type": "text", "text": text, "cache_control": marks[1]}
+    ]
+
+
 @pytest.mark.parametrize("content", [[], None, ""])
 def test_an_empty_result_stays_as_it_is(content: Any) -> None:
     talk = Conversation().user("go").call("bash", result="x").call("bash", result=LARGE)

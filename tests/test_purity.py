@@ -32,6 +32,7 @@ LAYERS = (
     ("compactor.loop", "compactor.segments", "compactor.durable", "compactor.testing"),
     ("compactor.counters", "compactor.journal_file"),
     ("compactor.models", "compactor.config"),
+    ("compactor.transcript", "compactor.choose"),
     ("compactor.shown", "compactor.breakpoints", "compactor.reasoning"),
     ("compactor.api",),
     ("compactor",),

@@ -18,6 +18,7 @@ from compactor.core.count import Chars4
 from compactor.core.model import Entry
 from compactor.formats.builder import Builder
 from compactor.testing import Conversation
+from tests.harness import WITHOUT_FLAGS
 
 LENGTHS = (100, 1000, 10_000)
 """Turns of history, of one call and one result each."""
@@ -162,24 +163,19 @@ def worked(
     return each, said
 
 
-each_session = pytest.mark.parametrize(
-    "name",
+each_session = pytest.mark.parametrize("name", SESSIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    # Where nothing says that a call failed, there is no small evidence.
     [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                reason="a plan looks at all evidence below the cutoff, also at what can never go",
-            )
-            if name == "small evidence"
-            else (),
-        )
+        (name, format_name)
         for name in SESSIONS
+        for format_name in FORMATS
+        if name != "small evidence" or format_name not in WITHOUT_FLAGS
     ],
 )
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-@each_session
 def test_one_more_request_costs_the_same_in_a_session_of_any_length(
     name: str, format_name: str, built: list[int]
 ) -> None:

@@ -77,7 +77,7 @@ class Candidates:
         self.elidable_tokens = 0
         self._min_gain = min_gain
         self._work = work
-        self._spendings: dict[int, Spending] = {}
+        self._spendings: dict[tuple[str, int], Spending] = {}
 
     def add(self, candidate: Candidate) -> None:
         """A result, unless it is neither evidence nor worth eliding. O(log n) at the end."""
@@ -105,11 +105,14 @@ class Candidates:
         self._close(self.plain, [c.seq for c in gone if not c.evidence])
         self._close(self.evidence, [c.seq for c in gone if c.evidence])
 
-    def spend(self, budget: int, upto: int) -> Spending:
-        """How a budget is spent on the evidence below a seq. O(evidence not looked at before)."""
-        spending = self._spendings.get(budget)
+    def spend(self, tier: str, budget: int, upto: int) -> Spending:
+        """How a tier's budget is spent on the evidence below a seq.
+
+        Cost: O(evidence that the tier did not look at before), as its cutoff only grows.
+        """
+        spending = self._spendings.get((tier, budget))
         if spending is None or spending.upto > upto:
-            spending = self._spendings[budget] = Spending()
+            spending = self._spendings[tier, budget] = Spending()
         first, end = (bisect_left(self.evidence, seq) for seq in (spending.upto, upto))
         for seq in self.evidence[first:end]:
             self._work.visited += 1
@@ -124,11 +127,11 @@ class Candidates:
 
     def _spend_anew(self, seq: int) -> None:
         """Evidence came or went: what was spent stays only if none was spent on it or after it."""
-        for budget, spending in list(self._spendings.items()):
+        for key, spending in list(self._spendings.items()):
             if seq in spending.over:
                 del spending.over[seq]
             elif seq < spending.upto:
-                del self._spendings[budget]
+                del self._spendings[key]
 
     def _close(self, seqs: list[int], gone: list[int]) -> None:
         """Take seqs out of an ascending list."""

@@ -74,9 +74,8 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
     # Where the tail was cut back, results below the old cutoff may have no answer any more.
     end = min(cutoff, fold.answered(fold.n))
     floor = fold.last_evidence(cutoff)
-    spending = fold.candidates.spend(
-        limits.evidence_budget, end if floor is None else min(end, floor)
-    )
+    upto = end if floor is None else min(end, floor)
+    spending = fold.candidates.spend(limits.name, limits.evidence_budget, upto)
     kept = spending.kept + (floor is not None)
     elided = _going(fold, spending, end)
     texts = _texts(fold, elided)

@@ -13,7 +13,6 @@ import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import takewhile
 from typing import Any, NamedTuple, Protocol
 
@@ -136,7 +135,10 @@ def locate(root: Any, key: str = "messages") -> Body:
 def refuse_server_history(native: Any, at: Path = ()) -> None:
     """Refuse a request whose history the provider keeps: we would compact only its tail."""
     for path in _SERVER_HISTORY:
-        if reduce(field, path, native) is not None:
+        value = native
+        for key in path:
+            value = field(value, key)
+        if value is not None:
             raise InputError(
                 "the history of this request is kept by the provider",
                 code="input.provider_history",
