@@ -21,7 +21,7 @@ from compactor.core import render as core_render
 from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
 from compactor.core.count import Counter
-from compactor.core.errors import Finding, JournalError, PolicyError
+from compactor.core.errors import Finding, InputError, JournalError, PolicyError
 from compactor.core.fold import Fold
 from compactor.core.frontier import reach
 from compactor.core.journal import Journal
@@ -139,6 +139,7 @@ def compact(
         PolicyError: the settings contradict themselves or no window is known.
         JournalError: the journal is damaged or belongs to another conversation.
     """
+    failed = failed if isinstance(failed, str) else tuple(failed)
     _check_types(policy, journal, failed)
     workings = journal.take_workings() if journal is not None else None
     transcript = _read(request, format, workings)
@@ -200,12 +201,12 @@ def _check_types(policy: Any, journal: Any, failed: Any) -> None:
             path="journal",
             hint="hand over out.journal of the call before, or Journal.from_lines(…)",
         )
-    if isinstance(failed, str):
+    if isinstance(failed, str) or not all(isinstance(call_id, str) for call_id in failed):
         raise PolicyError(
-            "failed is a list of call ids, not one text",
+            "failed is a list of call ids",
             code="policy.range",
             path="failed",
-            hint=f"failed=[{failed!r}]",
+            hint="failed=['toolu_1', …]",
         )
 
 
@@ -224,12 +225,13 @@ class _Asked(NamedTuple):
 def _read(request: Any, format_name: str | None, workings: _Workings | None) -> Transcript:
     if isinstance(request, Transcript):
         return request
-    if format_name:
-        lens = lens_named(format_name)
-    elif workings is not None and _has_told(workings.fold):
-        lens = workings.lens
-    else:
-        lens = detect_lens(request)
+    if format_name is None and workings is not None and _has_told(workings.fold):
+        try:  # a conversation keeps its format, so mostly it need not be looked for again
+            reading = workings.lens.read(request, workings.reading)
+            return Transcript(workings.lens, request, reading)
+        except InputError:
+            workings = None
+    lens = lens_named(format_name) if format_name else detect_lens(request)
     known = workings.reading if workings is not None and workings.lens is lens else None
     return Transcript(lens, request, lens.read(request, known))
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from compactor import stdio
+from compactor.conformance import wire
 from compactor.conformance.ops import OPS, perform
 from compactor.conformance.texts import CHARS_MAX, expand
 from compactor.core.errors import CompactorError
@@ -125,7 +126,7 @@ def test_what_we_did_not_foresee_is_answered_too(
     def fail(op: str, given: Any) -> Any:
         raise KeyError(op, given)
 
-    monkeypatch.setattr(stdio, "perform", fail)
+    monkeypatch.setattr(wire, "perform", fail)
     assert said({"id": 3, "op": "count", "given": COUNT}) == {
         "id": 3,
         "error": "internal.fault",

@@ -65,7 +65,7 @@ def layer(name: str) -> int:
     parts = name.split(".")
     known = [".".join(parts[:size]) for size in range(len(parts), 0, -1)]
     found = next(prefix for prefix in known if prefix in ranks)
-    # `compactor.testing_facts` belongs to `compactor.testing`; other new modules must be listed.
+    # `compactor.testing.facts` belongs to `compactor.testing`; other new modules must be listed.
     family = next((p for p in ranks if p != "compactor" and name.startswith(f"{p}_")), None)
     assert family or found != "compactor" or name == "compactor", f"{name} is in no layer"
     return ranks[family or found]

@@ -88,8 +88,22 @@ def test_a_journal_survives_pickle_copy_and_its_lines():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"policy": {"window": 9}}, {"policy": POLICY, "journal": "j"}, {"failed": "t3"}],
+    [
+        {"policy": {"window": 9}},
+        {"policy": POLICY, "journal": "j"},
+        {"failed": "t3"},
+        {"failed": [1, None]},
+    ],
 )
 def test_an_argument_of_the_wrong_kind_is_refused_in_words(arguments):
     with pytest.raises(compactor.CompactorError, match=r"expected|list of call ids"):
         compactor.compact(grown(1), **arguments)
+
+
+def test_a_conversation_that_changes_its_format_is_read_anew():
+    talk = Conversation().user("go").call("bash", {"command": "ls"}, result=LONG)
+    out = compactor.compact(talk.anthropic(), POLICY)
+    talk.assistant("done").user("more")
+    again = compactor.compact(talk.openai_responses(), POLICY, out.journal)
+    assert again.report.format == "openai-responses"
+    assert again.report.entries == 5

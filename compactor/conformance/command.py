@@ -18,11 +18,11 @@ from typing import Any
 
 import click
 
-from compactor import stdio
 from compactor.conformance.cases import Case, load_cases
 from compactor.conformance.child import TIME_LIMIT_S, Child
 from compactor.conformance.runner import Ask, Verdict, run
 from compactor.conformance.track import Change, read_track, updated, write_track
+from compactor.conformance.wire import answer
 from compactor.core.errors import CompactorError
 from compactor.loop import shipped
 
@@ -87,7 +87,7 @@ def _chosen(cases: Sequence[Case], pattern: str | None) -> Sequence[Case]:
 def _implementation(program: str | None) -> Iterator[Ask]:
     """Ours in this process, or a program of its own."""
     if program is None:
-        yield stdio.answer
+        yield answer
         return
     try:
         argv = shlex.split(program)

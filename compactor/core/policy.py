@@ -136,6 +136,12 @@ class Policy(
                 raise _out_of_range(name, "must be names of tools")
         if any(isinstance(pin, bool) or not isinstance(pin, int) or pin < 0 for pin in self.pins):
             raise _out_of_range("pins", "must be seqs, whole numbers from 0")
+        for name in ("enabled", "recallable"):
+            if not isinstance(getattr(self, name), bool):
+                raise _out_of_range(name, f"must be true or false, not {getattr(self, name)!r}")
+        for name in ("model", "counter"):
+            if not isinstance(getattr(self, name), str | None):
+                raise _out_of_range(name, f"must be a name, not {getattr(self, name)!r}")
         self._check_choices()
 
     def _check_choices(self) -> None:

@@ -178,6 +178,4 @@ def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 
 _STRING_OR_WORD: Final = re.compile(rf"{STRING}|[^ \t\n\r,\]}}]++", re.DOTALL)
-_TO_BRACKET: Final = re.compile(
-    rf'[^"\[\]{{}}]*+(?:{STRING}[^"\[\]{{}}]*+{OR_BACK})*+', re.DOTALL
-)
+_TO_BRACKET: Final = re.compile(rf'[^"\[\]{{}}]*+(?:{STRING}[^"\[\]{{}}]*+{OR_BACK})*+', re.DOTALL)

@@ -2,9 +2,9 @@
 
 from faults import serve
 
-from compactor import stdio
+from compactor.conformance import wire
 
-perform = stdio.perform
+perform = wire.perform
 
 
 def drop(op, given):
@@ -16,5 +16,5 @@ def drop(op, given):
     return result
 
 
-stdio.perform = drop
+wire.perform = drop
 serve()

@@ -2,7 +2,7 @@
 
 from faults import serve
 
-from compactor import stdio
+from compactor.conformance import wire
 
 BACK = {"entries": "view", "request": "request", "text": "text"}
 
@@ -11,5 +11,5 @@ def echo(_, given):
     return {BACK[key]: value for key, value in given.items() if key in BACK}
 
 
-stdio.perform = echo
+wire.perform = echo
 serve()

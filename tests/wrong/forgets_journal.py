@@ -2,8 +2,8 @@
 
 from faults import serve
 
-from compactor import stdio
+from compactor.conformance import wire
 
-perform = stdio.perform
-stdio.perform = lambda op, given: perform(op, {k: v for k, v in given.items() if k != "journal"})
+perform = wire.perform
+wire.perform = lambda op, given: perform(op, {k: v for k, v in given.items() if k != "journal"})
 serve()

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from compactor.core.errors import InputError
-from compactor.testing_facts import (
+from compactor.testing.facts import (
     ASSISTANT,
     SIGNATURE,
     SYSTEM,
@@ -29,7 +29,7 @@ from compactor.testing_facts import (
     ToolCall,
     picture_url,
 )
-from compactor.testing_keyed import bedrock, gemini
+from compactor.testing.keyed import bedrock, gemini
 
 __all__ = ["WRITERS", "Conversation", "Fact", "ToolCall", "Writer"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from compactor.testing_facts import ASSISTANT, SIGNATURE, TOOL, USER, Fact, Native, picture_url
+from compactor.testing.facts import ASSISTANT, SIGNATURE, TOOL, USER, Fact, Native, picture_url
 
 
 class Said(Protocol):
