@@ -214,7 +214,7 @@ def test_the_iterative_reader_reads_what_the_c_scanner_reads(text: str) -> None:
 
 
 def test_every_possessive_group_can_go_back_on_an_old_python():
-    """Python before 3.11.5 stays where an iteration failed; `OR_BACK` says what is done about it."""
+    """Before 3.11.5 Python stays where an iteration failed; `OR_BACK` says what we do about it."""
     folder = Path(compactor.__file__).parent / "formats"
     for path in sorted(folder.glob("*.py")):
         for line in path.read_text("utf-8").splitlines():
