@@ -49,7 +49,11 @@ def choose(
     if wanted and wanted != model:
         text = f"model {wanted!r} is asked for; the journal is pinned to {model or 'no model'!r}"
         findings.append(Finding("model_changed", text))
-        facts = _smaller_window(facts, table.facts(wanted))
+        asked = table.facts(wanted)
+        facts = _smaller_window(facts, asked)
+        if policy.window is None and (asked is None or asked.window is None):
+            text = f"the window of model {wanted!r} is not known; it may be smaller, so give one"
+            findings.append(Finding("window_unknown", text))
     known = table.find(model) if model else None
     if model and known is None:
         if policy.window is None:

@@ -143,7 +143,8 @@ def test_a_wheel_from_the_source_archive_is_the_wheel_from_the_checkout(
     sdist: Path, wheel: Path, tmp_path: Path
 ) -> None:
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # none before 3.11.4
+        archive.extractall(tmp_path)
     [root] = tmp_path.iterdir()
     again = _built(build.build_wheel, tmp_path, root)
     assert _contents(again) == _contents(wheel)

@@ -107,3 +107,18 @@ def test_a_conversation_that_changes_its_format_is_read_anew():
     again = compactor.compact(talk.openai_responses(), POLICY, out.journal)
     assert again.report.format == "openai-responses"
     assert again.report.entries == 5
+
+
+def test_a_switch_to_a_model_without_a_known_window_is_said():
+    body = {**Conversation().user("go").anthropic(), "model": "claude-sonnet-4-5"}
+    out = compactor.compact(body)
+    again = compactor.compact({**body, "model": "house-model-7"}, None, out.journal)
+    assert {"model_changed", "window_unknown"} <= {f.code for f in again.report.findings}
+
+
+def test_a_switch_to_a_smaller_model_takes_its_window_and_keeps_the_counting():
+    body = {**Conversation().user("go").anthropic(), "model": "claude-sonnet-5"}
+    out = compactor.compact(body)
+    again = compactor.compact({**body, "model": "claude-haiku-4-5"}, None, out.journal)
+    assert (out.report.window, again.report.window) == (1_000_000, 200_000)
+    assert again.report.counter_scale == out.report.counter_scale
