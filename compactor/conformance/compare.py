@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
-from compactor.formats.messages import spell
+from compactor.formats.edits import dotted
 from compactor.formats.native import compact_json
 
 OPEN = frozenset({"report", "journal", "findings"})
@@ -108,7 +108,7 @@ def _difference(at: Path, expected: Any, got: Any) -> Difference:
     start = 0
     if isinstance(expected, str) and isinstance(got, str):
         start = _first_unlike(expected, got)
-    return Difference(spell(at), _said(expected, start), _said(got, start))
+    return Difference(dotted(at), _said(expected, start), _said(got, start))
 
 
 def _first_unlike(one: str, other: str) -> int:

@@ -19,9 +19,9 @@ from compactor.core.count import Chars4, Measure
 from compactor.core.errors import CompactorError, Finding, InputError, PolicyError
 from compactor.core.journal import Journal, decode_record, encode_record
 from compactor.core.policy import Policy, policy_from
+from compactor.formats.edits import dotted
 from compactor.formats.entries import to_neutral
 from compactor.formats.json_text import read_value
-from compactor.formats.messages import spell
 from compactor.formats.native import compact_json
 from compactor.loop import loop
 
@@ -60,7 +60,7 @@ def perform(name: str, given: Given) -> Result:
         raise _shape("$.op", f"no operation {name[:40]!r}; known: {', '.join(OPS)}")
     for key, value in given.items():
         if key not in op.fields:
-            raise _shape(spell(("given", key)), f"{name} knows only {', '.join(op.fields)}")
+            raise _shape(dotted(("given", key)), f"{name} knows only {', '.join(op.fields)}")
         if value is not None and not _is(value, op.fields[key]):
             raise _shape(f"{GIVEN}.{key}", f"{op.fields[key].__name__} was expected")
     for key in op.required:

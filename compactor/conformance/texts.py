@@ -13,8 +13,8 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.core.model import Path
+from compactor.formats.edits import dotted
 from compactor.formats.json_text import Pairs
-from compactor.formats.messages import spell
 
 CHARS_MAX = 64 * 1024 * 1024
 """Characters that all text values of one message may have together."""
@@ -93,5 +93,5 @@ def _too_long(at: Path) -> InputError:
     return InputError(
         f"the text values of one message may have {CHARS_MAX} characters together",
         code="input.shape",
-        path=spell(at),
+        path=dotted(at),
     )

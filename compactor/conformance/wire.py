@@ -13,8 +13,8 @@ from typing import Any
 from compactor.conformance.ops import perform
 from compactor.conformance.texts import expand
 from compactor.core.errors import CompactorError, InputError
+from compactor.formats.edits import dotted
 from compactor.formats.json_text import NotJsonError, after_space, read_value
-from compactor.formats.messages import spell
 from compactor.formats.native import compact_json
 
 FAULT = "internal.fault"
@@ -70,7 +70,7 @@ def _checked(message: Any) -> tuple[str, dict[str, Any]]:
     for key in message:
         if key not in _ENVELOPE:
             known = ", ".join(_ENVELOPE)
-            raise InputError(f"a message has only {known}", code="input.shape", path=spell((key,)))
+            raise InputError(f"a message has only {known}", code="input.shape", path=dotted((key,)))
     op, given = message.get("op"), message.get("given")
     if not isinstance(op, str):
         raise InputError("a name was expected", code="input.shape", path="$.op")

@@ -17,6 +17,7 @@ from compactor.formats import blocks, cache_control
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import ANTHROPIC, dialect
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of, document_part, image_part, image_url_part
 from compactor.formats.messages import (
     SYSTEM_ROLES,
@@ -26,7 +27,6 @@ from compactor.formats.messages import (
     listed,
     locate,
     read_messages,
-    spell,
     text_field,
     value_at,
     word_of,
@@ -90,7 +90,7 @@ class Anthropic:
         role = word_of(message, "role", ROLES, at)
         content, inner = field(message, "content"), (*at, "content")
         if content == "":
-            builder.report("empty_text", "the content is an empty text", spell(inner))
+            builder.report("empty_text", "the content is an empty text", dotted(inner))
         if role == "assistant":
             builder.turn(*turn_facts(builder, content, inner), at)
         elif role == "system":
@@ -142,7 +142,7 @@ def say_result(builder: Builder, block: Any, at: Path) -> None:
         at,
         error=field(block, "is_error") is True,
         required=is_odd or is_sealed(block) or any(map(is_sealed, listed(content))),
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 
@@ -223,7 +223,7 @@ def is_compaction(block: Any) -> bool:
 def _call(builder: Builder, block: Any, at: Path) -> Call:
     call_id, name = text_field(block, "id"), text_field(block, "name")
     if not call_id:
-        builder.report("missing_id", "a call without an id", spell(at))
+        builder.report("missing_id", "a call without an id", dotted(at))
     return Call(call_id, name, blocks.arguments_text(field(block, "input")), (*at, "input"))
 
 

@@ -18,6 +18,7 @@ from compactor.formats import blocks
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import BEDROCK, dialect
+from compactor.formats.edits import dotted
 from compactor.formats.keyed import KeyReaders, medium_part, runs, sealed_part
 from compactor.formats.messages import (
     SYSTEM_ROLES,
@@ -27,7 +28,6 @@ from compactor.formats.messages import (
     listed,
     locate,
     read_messages,
-    spell,
     text_field,
     value_at,
     word_of,
@@ -164,7 +164,7 @@ def _say_result(builder: Builder, block: Any, at: Path) -> None:
         at,
         error=text_field(native, "status") == "error",
         required=is_odd,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 
@@ -204,7 +204,7 @@ def _turn_facts(builder: Builder, content: Any, at: Path) -> tuple[list[Part], l
 def _call(builder: Builder, native: Any, at: Path) -> Call:
     call_id, name = text_field(native, "toolUseId"), text_field(native, "name")
     if not call_id:
-        builder.report("missing_id", "a call without an id", spell(at))
+        builder.report("missing_id", "a call without an id", dotted(at))
     arguments = blocks.arguments_text(field(native, "input"))
     return Call(call_id, name, arguments, (*at, "toolUse", "input"))
 
@@ -243,7 +243,7 @@ def _block_text(builder: Builder, block: Any, at: Path) -> str | None:
     if not isinstance(text, str):
         return None
     if not text:
-        builder.report("empty_text", "Converse refuses a blank text block", spell(at))
+        builder.report("empty_text", "Converse refuses a blank text block", dotted(at))
     return text
 
 

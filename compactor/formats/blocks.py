@@ -12,8 +12,9 @@ from typing import Any
 
 from compactor.core.model import Call, Part, PartKind, Path
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
-from compactor.formats.messages import field, spell, text_field, value_at
+from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.native import Edit, compact_json, compact_json_text, splice_text
 
 Readers = Mapping[str, Callable[[Any], Part]]
@@ -56,7 +57,7 @@ def block_text(builder: Builder, block: Any, at: Path, readers: Readers) -> str 
     if kind != "text":
         return text if readers.get(kind) is as_text else None
     if not text:
-        builder.report("empty_text", "providers refuse an empty text block", spell(at))
+        builder.report("empty_text", "providers refuse an empty text block", dotted(at))
     return text
 
 
@@ -86,14 +87,14 @@ def result_facts(
 
 def unknown_part(builder: Builder, native: Any, at: Path) -> Part:
     """What cannot be read: counted by its length, and said."""
-    builder.report("unknown_block", "not a block that this format is known to hold", spell(at))
+    builder.report("unknown_block", "not a block that this format is known to hold", dotted(at))
     return other_part(native)
 
 
 def report_compaction(builder: Builder, at: Path) -> None:
     """Say that the provider has summarised what lies before a block or item."""
     message = "the provider has summarised what lies before this, and no longer looks at it"
-    builder.report("provider_compaction", message, spell(at))
+    builder.report("provider_compaction", message, dotted(at))
 
 
 def other_part(native: Any) -> Part:

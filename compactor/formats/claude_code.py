@@ -34,11 +34,11 @@ from compactor.formats.claude_lines import (
     turn_key,
 )
 from compactor.formats.claude_tree import Branch, Step, live_branch, steps
+from compactor.formats.edits import dotted
 from compactor.formats.messages import (
     field,
     open_calls,
     shape_error,
-    spell,
     text_field,
     value_at,
 )
@@ -285,7 +285,7 @@ def _unanswered(entries: Sequence[Entry]) -> Iterator[Finding]:
         for call in open_calls(entries, end):
             said = (call.id or call.name)[:80]
             message = f"call {said!r} has no result before the next turn or the end"
-            yield Finding("unanswered_call", message, spell(call.at[:-1]))
+            yield Finding("unanswered_call", message, dotted(call.at[:-1]))
 
 
 def _branch_findings(thread: Thread, branch: Branch, base: Path) -> Iterator[Finding]:
@@ -294,7 +294,7 @@ def _branch_findings(thread: Thread, branch: Branch, base: Path) -> Iterator[Fin
     broken = [p for p in thread.broken if p in inside]
     if broken:
         message = f"{len(broken)} lines name a parent that is not above them in the file"
-        yield Finding("broken_link", message, spell((*base, thread.at[broken[0]])))
+        yield Finding("broken_link", message, dotted((*base, thread.at[broken[0]])))
     if thread.copies:
         yield Finding("repeated_line", f"{thread.copies} lines repeat the `uuid` of an earlier one")
     if branch.missing:
@@ -304,7 +304,7 @@ def _branch_findings(thread: Thread, branch: Branch, base: Path) -> Iterator[Fin
     off = [p for p, row in enumerate(thread.rows) if is_sent(row) and p not in known]
     if off:
         message = f"{len(off)} messages are on branches that were left"
-        yield Finding("off_branch", message, spell((*base, thread.at[off[0]])))
+        yield Finding("off_branch", message, dotted((*base, thread.at[off[0]])))
 
 
 def _unknown_lines(rows: Sequence[Any], base: Path) -> Iterator[Finding]:
@@ -317,4 +317,4 @@ def _unknown_lines(rows: Sequence[Any], base: Path) -> Iterator[Finding]:
     ]
     if odd:
         message = f"{len(odd)} lines look like messages and cannot be read"
-        yield Finding("unknown_line", message, spell((*base, odd[0])))
+        yield Finding("unknown_line", message, dotted((*base, odd[0])))

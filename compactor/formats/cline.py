@@ -20,6 +20,7 @@ from compactor.formats.anthropic import READERS as ANTHROPIC
 from compactor.formats.anthropic import is_sealed, remove_signed, rewrite_result, turn_facts
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.keyed import runs, sealed_part
 from compactor.formats.media import image_part
 from compactor.formats.messages import (
@@ -27,7 +28,6 @@ from compactor.formats.messages import (
     listed,
     locate,
     shape_error,
-    spell,
     text_field,
     value_at,
 )
@@ -117,7 +117,7 @@ class _Story:
     def tell(self, message: Any, at: Path) -> None:
         """Say one message."""
         if not _speaks(message):
-            self.builder.report("unknown_line", "not a message of a session", spell(at))
+            self.builder.report("unknown_line", "not a message of a session", dotted(at))
         elif message["role"] == _TURN:
             self._turn(message, at)
         else:
@@ -169,7 +169,7 @@ def _say_result(builder: Builder, block: Any, at: Path) -> None:
         at,
         error=field(block, "is_error") is True,
         required=is_odd or is_sealed(block) or any(map(is_sealed, listed(content))),
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

@@ -22,12 +22,12 @@ from compactor.formats import blocks
 from compactor.formats.blocks import Readers, content_parts
 from compactor.formats.builder import Builder
 from compactor.formats.codex_rollout import Item, Rollout, is_answer, is_native, read_rollout
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
     SYSTEM_ROLES,
     field,
     shape_error,
-    spell,
     text_field,
     value_at,
 )
@@ -152,7 +152,7 @@ def _findings(rollout: Rollout, odd: Sequence[Path]) -> Iterator[Finding]:
     if rollout.history.base is not None:
         message = "the prompt after the last compaction is rebuilt from user messages and a summary"
         yield Finding("compaction_rebuilt", message)
-    yield from left_behind(len(rollout.left), spell(rollout.left[0]) if rollout.left else "")
+    yield from left_behind(len(rollout.left), dotted(rollout.left[0]) if rollout.left else "")
     if rollout.is_subagent:
         yield Finding("subagent_file", "read as the thread of a sub-agent, which the file is of")
     if rollout.instructions:
@@ -178,7 +178,7 @@ def _say_object_output(builder: Builder, item: Any, at: Path) -> None:
         (),
         at,
         error=field(output, "success") is False,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

@@ -16,8 +16,9 @@ from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.keyed import medium_part, sealed_part
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.recorded import (
     compacted,
@@ -187,7 +188,7 @@ def _turn_parts(data: Any) -> Iterator[Part]:
 def _calls(builder: Builder, data: Any, at: Path) -> Iterator[Call]:
     for index, request in enumerate(items(field(data, "toolRequests"))):
         if not isinstance(request, dict):
-            builder.report("unknown_block", "not a request of a tool", spell((*at, index)))
+            builder.report("unknown_block", "not a request of a tool", dotted((*at, index)))
             continue
         arguments = blocks.arguments_text(request.get("arguments"))
         call_id, name = text_field(request, "toolCallId"), text_field(request, "name")
@@ -210,7 +211,7 @@ def _say_result(builder: Builder, data: Any, at: Path) -> None:
         at,
         error=field(data, "success") is False,
         required=is_odd,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

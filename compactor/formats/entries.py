@@ -13,6 +13,7 @@ from typing import Any
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path, Reading
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
     Body,
@@ -21,7 +22,6 @@ from compactor.formats.messages import (
     locate,
     read_messages,
     shape_error,
-    spell,
     text_field,
     value_at,
     word_of,
@@ -115,7 +115,7 @@ def _say_result(builder: Builder, message: Any, text: str, at: Path) -> None:
         [Part(PartKind.IMAGE, digest=digest_of(str(index))) for index in range(images or 0)],
         at,
         error=error is True,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

@@ -19,6 +19,7 @@ from compactor.formats import blocks
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import GEMINI, dialect
+from compactor.formats.edits import dotted
 from compactor.formats.keyed import KeyReaders, medium_part, runs, sealed_part
 from compactor.formats.messages import (
     Body,
@@ -28,7 +29,6 @@ from compactor.formats.messages import (
     locate,
     read_messages,
     refuse_server_history,
-    spell,
     text_field,
     value_at,
     word_of,
@@ -204,7 +204,7 @@ def _say_result(builder: Builder, part: Any, at: Path, call: Call | None) -> Non
         name=text_field(native, "name"),
         in_order=True,
         call=call,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

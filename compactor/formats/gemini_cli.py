@@ -18,6 +18,7 @@ from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.gemini import (
     is_response,
     parts_facts,
@@ -25,7 +26,7 @@ from compactor.formats.gemini import (
     say_user,
     turn_facts,
 )
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
     cleared,
@@ -63,7 +64,7 @@ class GeminiCli:
         log.take(root)
         story = _Story()
         for at in log.odd:
-            story.builder.report("unknown_line", "not a message of a recording", spell(at))
+            story.builder.report("unknown_line", "not a message of a recording", dotted(at))
         sent = [message for message in log.live.values() if _is_sent(message.native)]
         for message, after in zip_longest(sent, sent[1:]):
             story.tell(message, answered=after is not None and _answers(after.native))
@@ -239,7 +240,7 @@ def _calls(builder: Builder, native: Any, at: Path) -> Iterator[Call]:
     for index, record in enumerate(items(native.get("toolCalls"))):
         here = (*at, "toolCalls", index)
         if not isinstance(record, dict):
-            builder.report("unknown_block", "not a record of a tool call", spell(here))
+            builder.report("unknown_block", "not a record of a tool call", dotted(here))
             continue
         arguments = blocks.arguments_text(record.get("args"))
         yield Call(text_field(record, "id"), text_field(record, "name"), arguments, (*here, "args"))

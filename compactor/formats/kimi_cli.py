@@ -16,10 +16,11 @@ from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Re
 from compactor.formats import blocks
 from compactor.formats.blocks import Readers, block_part, content_parts, result_facts
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.keyed import sealed_part
 from compactor.formats.kimi_history import EVENT, MESSAGE, RESULT, STEP, SUMMARY, History, Item
 from compactor.formats.media import document_part, image_url_part
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.recorded import (
     cleared,
@@ -156,7 +157,7 @@ class _Story:
             required=is_odd,
             cleared=is_gone,
             call=self._calls.get(item.call),
-            orphan_path=spell(at),
+            orphan_path=dotted(at),
         )
 
     def _message(self, message: Any, at: Path, role: str) -> None:
@@ -164,7 +165,7 @@ class _Story:
         if role == "tool":
             texts, others, is_odd = result_facts(self.builder, content, inner, READERS)
             call_id = text_field(message, "toolCallId")
-            self.builder.result(call_id, texts, others, at, required=is_odd, orphan_path=spell(at))
+            self.builder.result(call_id, texts, others, at, required=is_odd, orphan_path=dotted(at))
             return
         parts = content_parts(self.builder, content, inner, READERS)
         if role == "assistant":

@@ -48,11 +48,6 @@ def value_at(root: Any, path: Path) -> Any:
     return root
 
 
-def spell(path: Path) -> str:
-    """`("messages", 7, "content")` as `$.messages[7].content`."""
-    return dotted(path)
-
-
 class Body(NamedTuple):
     """Where the messages of a native root are.
 
@@ -142,14 +137,14 @@ def refuse_server_history(native: Any, at: Path = ()) -> None:
             raise InputError(
                 "the history of this request is kept by the provider",
                 code="input.provider_history",
-                path=spell((*at, *path)),
+                path=dotted((*at, *path)),
                 hint="send the full history in the request instead",
             )
 
 
 def shape_error(at: Path, message: str, hint: str = "") -> InputError:
     """What makes an input no conversation, with its place."""
-    return InputError(message, code="input.shape", path=spell(at), hint=hint)
+    return InputError(message, code="input.shape", path=dotted(at), hint=hint)
 
 
 def word_of(message: Any, key: str, known: Sequence[str], at: Path) -> str:
@@ -227,7 +222,7 @@ def _unanswered(call: Call) -> Finding:
     """The finding of a call without a result, at the innermost list item of its address."""
     last = max((i for i, step in enumerate(call.at) if isinstance(step, int)), default=-1)
     message = f"call {(call.id or call.name)[:80]!r} has no result before the next turn or the end"
-    return Finding("unanswered_call", message, spell(call.at[: last + 1]))
+    return Finding("unanswered_call", message, dotted(call.at[: last + 1]))
 
 
 def _read_one(dialect: Dialect, builder: Builder, message: Any, at: Path) -> None:

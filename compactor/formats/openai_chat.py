@@ -16,6 +16,7 @@ from compactor.formats import blocks, prompt_cache
 from compactor.formats.blocks import Readers, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_CHAT, dialect
+from compactor.formats.edits import dotted
 from compactor.formats.media import document_part, image_url_part
 from compactor.formats.messages import (
     SYSTEM_ROLES,
@@ -25,7 +26,6 @@ from compactor.formats.messages import (
     listed,
     locate,
     read_messages,
-    spell,
     text_field,
     value_at,
     word_of,
@@ -120,7 +120,7 @@ def _calls(builder: Builder, message: Any, at: Path) -> list[Call]:
     """The tool calls in order, then a legacy function call."""
     natives, inner = field(message, "tool_calls"), (*at, "tool_calls")
     if natives is not None and not isinstance(natives, list):
-        builder.report("unknown_block", "tool calls must be a list", spell(inner))
+        builder.report("unknown_block", "tool calls must be a list", dotted(inner))
         natives = None
     calls = [_call(builder, native, (*inner, i)) for i, native in enumerate(natives or ())]
     legacy = field(message, "function_call")
@@ -135,7 +135,7 @@ def _call(builder: Builder, native: Any, at: Path) -> Call:
     """A function's arguments in compact JSON; a custom tool's input as written."""
     call_id = text_field(native, "id")
     if not call_id:
-        builder.report("missing_id", "a call without an id", spell(at))
+        builder.report("missing_id", "a call without an id", dotted(at))
     function, custom = field(native, "function"), field(native, "custom")
     if is_object(function):
         arguments = blocks.arguments_text(field(function, "arguments"))
@@ -145,7 +145,7 @@ def _call(builder: Builder, native: Any, at: Path) -> Call:
     written = field(custom, "input")
     if isinstance(written, str):
         return Call(call_id, text_field(custom, "name"), written, (*at, "custom", "input"))
-    builder.report("unknown_block", "not a call that this format is known to hold", spell(at))
+    builder.report("unknown_block", "not a call that this format is known to hold", dotted(at))
     return Call(call_id, "", compact_json(native), at)
 
 
@@ -159,7 +159,7 @@ def _say_result(builder: Builder, message: Any, at: Path, *, by_name: bool) -> N
         at,
         required=is_odd,
         name=text_field(message, "name") if by_name else "",
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

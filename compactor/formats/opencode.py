@@ -19,7 +19,8 @@ from compactor.core.model import Call, Entry, Overhead, Part, Path, Reading, Usa
 from compactor.formats import blocks
 from compactor.formats.blocks import unknown_part
 from compactor.formats.builder import Builder
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.edits import dotted
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.opencode_parts import (
     CLIENT_ONLY,
@@ -185,7 +186,7 @@ def _prompt_findings(log: Session, prompt: Prompt) -> Iterator[Finding]:
         message = "the first message that the compaction kept is not in the file"
         yield Finding("preserved_missing", message)
     gone = len(log.messages) - prompt.reverted
-    yield from left_behind(gone, spell((*log.base, prompt.reverted)))
+    yield from left_behind(gone, dotted((*log.base, prompt.reverted)))
     turns = [log.messages[i] for i in prompt.order if role(log.messages[i]) == TURN]
     dropped = sum(map(is_dropped, turns))
     if dropped:

@@ -16,7 +16,8 @@ from compactor.core.errors import Finding
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.edits import dotted
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.pi_rows import (
     OF_PI,
@@ -64,10 +65,10 @@ class Pi:
         findings += _branch_findings(rows, branch, tree.up)
         if tree.broken:
             message = f"{len(tree.broken)} rows name a parent that is not above them in the file"
-            findings.append(Finding("broken_link", message, spell((tree.broken[0],))))
+            findings.append(Finding("broken_link", message, dotted((tree.broken[0],))))
         if tree.copies:
             message = f"{len(tree.copies)} rows repeat the `id` of an earlier one"
-            findings.append(Finding("repeated_line", message, spell((tree.copies[0],))))
+            findings.append(Finding("repeated_line", message, dotted((tree.copies[0],))))
         return Reading(
             entries=entries,
             overhead=Overhead(known=False),
@@ -154,7 +155,7 @@ def _branch_findings(
         yield Finding("preserved_missing", message)
     inside = frozenset(branch.path)
     off = [index for index in linked if index not in inside and speaks(rows[index])]
-    yield from left_behind(len(off), spell((off[0],)) if off else "")
+    yield from left_behind(len(off), dotted((off[0],)) if off else "")
     turns = [rows[index] for index in branch.prompt if role_of(rows[index]) == TURN]
     dropped = sum(is_dropped(row["message"]) for row in turns)
     if dropped:

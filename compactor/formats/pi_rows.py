@@ -15,8 +15,9 @@ from compactor.core.model import Call, Part, PartKind, Path, Usage
 from compactor.formats import blocks
 from compactor.formats.blocks import Readers, block_part, content_parts, result_facts
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of, image_part
-from compactor.formats.messages import field, spell, text_field
+from compactor.formats.messages import field, text_field
 from compactor.formats.pi_tree import COMPACTION, MESSAGE, Row
 from compactor.formats.recorded import count_of
 
@@ -86,7 +87,7 @@ def _say_result(builder: Builder, message: Row, at: Path) -> None:
         at,
         error=message.get("isError") is True,
         required=is_odd,
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 

@@ -16,8 +16,9 @@ from compactor.core.errors import Finding, InputError
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.gemini import parts_facts, rewrite_response, say_user, turn_facts
-from compactor.formats.messages import field, shape_error, spell, text_field, value_at
+from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
     compacted,
@@ -70,7 +71,7 @@ class QwenCode:
         ]
         if branch.broken:
             message = f"{len(branch.broken)} lines name a parent that is not above them in the file"
-            findings.append(Finding("broken_link", message, spell((branch.broken[0],))))
+            findings.append(Finding("broken_link", message, dotted((branch.broken[0],))))
         if name and not self.thread:
             findings.append(Finding("subagent_file", f"read as the subagent's thread {name!r}"))
         return Reading(
@@ -138,7 +139,7 @@ class _Story:
 
     def _content(self, content: Any, at: Path) -> None:
         if text_field(content, "role") not in _ROLES:
-            self.builder.report("unknown_line", "not a content of a session", spell(at))
+            self.builder.report("unknown_line", "not a content of a session", dotted(at))
             return
         parts, inner = field(content, "parts"), (*at, "parts")
         if content["role"] == "model":

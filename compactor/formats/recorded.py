@@ -12,7 +12,8 @@ from typing import Any
 
 from compactor.core.errors import Finding
 from compactor.core.model import Entry, Kind, Path, Usage
-from compactor.formats.messages import field, open_calls, spell
+from compactor.formats.edits import dotted
+from compactor.formats.messages import field, open_calls
 
 
 def count_of(native: Any, key: str) -> int:
@@ -38,7 +39,7 @@ def unanswered(entries: Sequence[Entry]) -> Iterator[Finding]:
         for call in open_calls(entries, end):
             said = (call.id or call.name)[:80]
             message = f"call {said!r} has no result before the next turn or the end"
-            yield Finding("unanswered_call", message, spell(call.at[:-1]))
+            yield Finding("unanswered_call", message, dotted(call.at[:-1]))
 
 
 def compacted(count: int, things: str = "entries") -> list[Finding]:
@@ -62,4 +63,4 @@ def cleared(count: int) -> list[Finding]:
 def unreadable(odd: Sequence[Path], things: str) -> list[Finding]:
     """What looks like a part of the conversation and cannot be read; the path is the first's."""
     message = f"{len(odd)} {things} look like messages and cannot be read"
-    return [Finding("unknown_line", message, spell(odd[0]))] if odd else []
+    return [Finding("unknown_line", message, dotted(odd[0]))] if odd else []

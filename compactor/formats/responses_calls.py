@@ -17,8 +17,9 @@ from compactor.formats import blocks
 from compactor.formats.anthropic import is_sealed
 from compactor.formats.blocks import Readers, as_text, block_part, result_facts
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.media import document_part, image_url_part
-from compactor.formats.messages import field, listed, spell, text_field
+from compactor.formats.messages import field, listed, text_field
 from compactor.formats.native import compact_json
 from compactor.formats.objects import is_object
 
@@ -61,7 +62,7 @@ def say_call(builder: Builder, item: Any, at: Path) -> None:
         call_id = call_id or item_id
         builder.alias(item_id, call_id)
     if not call_id:
-        builder.report("missing_id", "a call without an id", spell(at))
+        builder.report("missing_id", "a call without an id", dotted(at))
     key = next((key for key in shape.keys if field(item, key) is not None), shape.keys[0])
     native = field(item, key)
     is_text = shape.as_written and isinstance(native, str)
@@ -83,7 +84,7 @@ def say_output(builder: Builder, item: Any, at: Path) -> None:
         error=_has_failed(item),
         required=is_odd or _must_stay(item),
         name="" if call_id else text_field(item, "name"),
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 
@@ -105,7 +106,7 @@ def say_local_shell_output(builder: Builder, item: Any, at: Path) -> None:
     texts, others, is_odd = result_facts(builder, output, (*at, "output"), READERS)
     call_id = builder.call_id_of(text_field(item, "call_id") or text_field(item, "id"))
     required = is_odd or _must_stay(item)
-    builder.result(call_id, texts, others, at, required=required, orphan_path=spell(at))
+    builder.result(call_id, texts, others, at, required=required, orphan_path=dotted(at))
 
 
 def say_shell_output(builder: Builder, item: Any, at: Path) -> None:
@@ -127,7 +128,7 @@ def say_shell_output(builder: Builder, item: Any, at: Path) -> None:
         at,
         error="timeout" in outcomes,
         required=is_odd or _must_stay(item),
-        orphan_path=spell(at),
+        orphan_path=dotted(at),
     )
 
 
@@ -140,7 +141,7 @@ def say_screenshot(builder: Builder, item: Any, at: Path) -> None:
 def say_required(builder: Builder, item: Any, parts: list[Part], at: Path) -> None:
     """A result that must never change."""
     call_id = text_field(item, "call_id")
-    builder.result(call_id, (), parts, at, required=True, orphan_path=spell(at))
+    builder.result(call_id, (), parts, at, required=True, orphan_path=dotted(at))
 
 
 def _refusal(block: Any) -> Part:

@@ -16,8 +16,9 @@ from compactor.core.model import Part, PartKind, Path
 from compactor.formats import blocks
 from compactor.formats.blocks import content_parts, other_part
 from compactor.formats.builder import Builder
+from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of, image_part, image_url_part
-from compactor.formats.messages import field, listed, shape_error, spell, text_field, word_of
+from compactor.formats.messages import field, listed, shape_error, text_field, word_of
 from compactor.formats.objects import is_object, members
 from compactor.formats.responses_calls import (
     READERS,
@@ -139,14 +140,14 @@ def _compaction(builder: Builder, item: Any, at: Path) -> None:
 
 def _compaction_trigger(builder: Builder, item: Any, at: Path) -> None:
     message = "the provider is asked to summarise what lies before this item"
-    builder.report("provider_compaction", message, spell(at))
+    builder.report("provider_compaction", message, dotted(at))
     _setting(builder, item, at)
 
 
 def _reference(builder: Builder, item: Any, at: Path) -> None:
     """What a reference stands for is only known to the provider; mostly it is of the model."""
     message = "an item that the provider keeps; what it holds is not counted"
-    builder.report("provider_item_reference", message, spell(at))
+    builder.report("provider_item_reference", message, dotted(at))
     _hosted(builder, item, at)
 
 
