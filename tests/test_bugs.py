@@ -8,94 +8,35 @@ demands with conversations of our own.
 from __future__ import annotations
 
 import copy
-import hashlib
-import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import msgspec
 import pytest
 
 import compactor
-from compactor import CompactorError, Outcome, Policy, Transcript
+from compactor import CompactorError, Policy
 from compactor.formats import lens
 from tests import pairing
-from tests.harness import as_bytes, messages
-
-ROOT = Path(__file__).resolve().parents[1]
-BUGS = ROOT.parent / "shared" / "bugs"
-
-FORMAT_OF = {
-    **dict.fromkeys(
-        ("B01", "B05", "B08", "B13", "B36", "B41", "B43", "B59", "B62", "B64"), "anthropic"
-    ),
-    **dict.fromkeys(("B11", "B18", "B68"), "openai-chat"),
-    **dict.fromkeys(("B30", "B32", "B73"), "claude-code"),
-}
-PASS = Policy(
-    window=10**6,
-    keep_recent=2,
-    recent_tokens=10**6,
-    evidence_budget_tokens=0,
-    counter="chars4",
-    overhead_tokens=0,
-    recallable=True,
+from tests.bug_files import (
+    FORMAT_OF,
+    PASS,
+    ROOT,
+    changed_lines,
+    codes,
+    data_of,
+    digests,
+    elided,
+    loaded,
+    module,
+    one_pass,
+    results,
+    shown,
+    with_settings,
 )
-
-
-def with_settings(**changes: Any) -> Policy:
-    """The policy of a pass, with other settings."""
-    return msgspec.structs.replace(PASS, **changes)
-
-
-def data_of(name: str) -> bytes:
-    return next(BUGS.glob(f"{name}.json*")).read_bytes()
-
-
-def loaded(name: str) -> Transcript:
-    return compactor.load(data_of(name), FORMAT_OF[name], name=name)
-
-
-def one_pass(request: Any, policy: Policy = PASS, **more: Any) -> Outcome:
-    """One compaction over the whole input, whatever its size."""
-    return compactor.compact(request, policy, overflowed=True, explain=True, **more)
-
-
-def shown(outcome: Outcome) -> list[Any]:
-    """The messages as sent."""
-    native = outcome.request.view() if isinstance(outcome.request, Transcript) else outcome.request
-    return list(messages(native))
-
-
-def elided(outcome: Outcome) -> list[int]:
-    return [fate.seq for fate in outcome.fates if fate.fate == "elided"]
-
-
-def results(outcome: Outcome) -> dict[str, Any]:
-    """The `tool_result` blocks as sent, by call id."""
-    content = [m["content"] for m in shown(outcome) if isinstance(m["content"], list)]
-    blocks = [block for blocks in content for block in blocks]
-    return {b["tool_use_id"]: b for b in blocks if b["type"] == "tool_result"}
-
-
-def codes(outcome: Outcome) -> list[str]:
-    return [finding.code for finding in outcome.report.findings]
-
-
-def module(name: str) -> ModuleType:
-    """A generator or the checks that lie beside the files."""
-    spec = importlib.util.spec_from_file_location(name, BUGS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
+from tests.harness import as_bytes, messages
 
 # What holds for every file.
 
@@ -152,7 +93,7 @@ def test_markers_count_the_original_and_name_its_seq(name: str) -> None:
 
 def test_another_hash_seed_gives_the_same_bytes() -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.test_bugs"],
+        [sys.executable, "-m", "tests.bug_files"],
         cwd=ROOT,
         env={"PYTHONHASHSEED": "77", "PATH": ""},
         capture_output=True,
@@ -160,11 +101,6 @@ def test_another_hash_seed_gives_the_same_bytes() -> None:
         text=True,
     )
     assert found.stdout.splitlines() == digests()
-
-
-def digests() -> list[str]:
-    data = [one_pass(loaded(name)).request.to_bytes() for name in FORMAT_OF]
-    return [hashlib.sha256(each).hexdigest() for each in data]
 
 
 # What holds for one file.
@@ -323,13 +259,6 @@ def test_b30_one_reply_over_several_lines_changes_in_its_result_line_alone() -> 
     assert changed_lines(transcript, outcome) == [4]
 
 
-def changed_lines(transcript: Transcript, outcome: Outcome) -> list[int]:
-    """Indexes of the lines that a pass changed in a file."""
-    before = transcript.to_bytes().splitlines()
-    after = outcome.request.to_bytes().splitlines()
-    return [at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-
-
 def test_b32_damage_is_reported_with_its_line_and_stays_in_place() -> None:
     transcript = loaded("B32")
     damage = [f.path.split()[0] for f in transcript.findings if f.code == "damaged_line"]
@@ -436,7 +365,3 @@ def test_b73_the_live_branch_is_read_and_one_line_changes() -> None:
     texts = ["".join(p.text for p in e.parts) or e.body[:14] for e in transcript.entries]
     assert texts == ["go", "", "src/mod_00.py:", "live", "next"]
     assert changed_lines(transcript, one_pass(transcript)) == [4]
-
-
-if __name__ == "__main__":
-    sys.stdout.write("\n".join(digests()) + "\n")

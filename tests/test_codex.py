@@ -518,7 +518,12 @@ def test_what_is_no_rollout_is_not_claimed(root: Any) -> None:
     assert not LENS.recognises(root)
 
 
-@pytest.mark.parametrize("root", [None, {}, [], [row("session_meta", id="s")], [event("error")]])
+@pytest.mark.parametrize("root", [[row("session_meta", id="s")], [event("error")]])
+def test_a_rollout_that_has_only_begun_is_empty(root: Any) -> None:
+    assert LENS.read(root).entries == []
+
+
+@pytest.mark.parametrize("root", [None, {}, []])
 def test_what_holds_no_item_is_refused(root: Any) -> None:
     with pytest.raises(InputError) as refused:
         LENS.read(root)

@@ -122,3 +122,16 @@ def test_a_switch_to_a_smaller_model_takes_its_window_and_keeps_the_counting():
     again = compactor.compact({**body, "model": "claude-haiku-4-5"}, None, out.journal)
     assert (out.report.window, again.report.window) == (1_000_000, 200_000)
     assert again.report.counter_scale == out.report.counter_scale
+
+
+def test_a_marker_that_the_model_copies_into_a_call_is_said_once_and_left_as_it_is():
+    talk = Conversation().user("go").call("bash", {"command": "ls"}, result=LONG)
+    marker = "[elided 10 chars of bash output — recall seq=2]"
+    talk.call("write_file", {"path": "a", "content": f"x\n{marker}\n"}, result="written")
+    body = talk.anthropic()
+    out = compactor.compact(body, POLICY)
+    assert [(f.code, f.seq) for f in out.report.findings if f.seq] == [("marker_in_call", 3)]
+    assert out.request == body
+    talk.user("more")
+    again = compactor.compact(talk.anthropic(), POLICY, out.journal)
+    assert [f for f in again.report.findings if f.code == "marker_in_call"] == []

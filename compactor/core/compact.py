@@ -83,6 +83,7 @@ class _Call:
         self.fold, self.records, self.known, self.findings = resumed
         self.passes: list[PassRecord] = []
         self.saved = 0
+        self.first_new = self.fold.n
 
     def catch_up(self, entries: Sequence[Entry]) -> None:
         """Add the new entries, deciding at each boundary on the way."""
@@ -99,6 +100,10 @@ class _Call:
         if self.settings.rules.mode != "elide":
             text = f"mode {self.settings.rules.mode!r} is reserved and does nothing"
             self.findings.append(Finding("mode_reserved", text))
+        for seq in fold.echoes:
+            if seq >= self.first_new:
+                text = "a call's arguments hold a marker instead of what it stands for"
+                self.findings.append(Finding("marker_in_call", text, seq=seq))
         if self.settings.overflowed:
             why = self._overflowed()
         else:

@@ -37,6 +37,7 @@ class Fold:
         candidates: results that plans may have to look at.
         passes: those that stand, oldest first.
         decided: the last boundary that was decided; `recorded`: the n of the last record.
+        echoes: seqs of model turns whose calls hold a marker, ascending.
         recall_off: recall was turned off, one way.
         overflowed: n of the last pass that a refusal by the provider brought, if nothing was
             recorded since; it frees what it can, so there is no second one for that request.
@@ -69,6 +70,7 @@ class Fold:
         self._reasoning: dict[int, int] = {}
         self.tables = TableWriter(loop)
         self.work = Work()
+        self.echoes: list[int] = []
         self._assistants: list[int] = []
         self._digests: list[str] = []
         self._recalls: dict[int, str] = {}
@@ -97,6 +99,8 @@ class Fold:
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
             self._assistants.append(seq)
+            if any(self._writer.is_echo(call.arguments) for call in entry.calls):
+                self.echoes.append(seq)
             self._note_signed(seq)
         if entry.kind is Kind.TOOL:
             self._results.setdefault(entry.call_id, []).append(seq)
@@ -119,6 +123,8 @@ class Fold:
             self._reasoning.pop(seq, None)
             if entry.kind is Kind.ASSISTANT:
                 self._assistants.pop()
+                if self.echoes and self.echoes[-1] == seq:
+                    self.echoes.pop()
                 if self.signed and self.signed[-1] == seq:
                     self.signed.pop()
             if entry.kind is Kind.TOOL:

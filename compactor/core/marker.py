@@ -18,6 +18,7 @@ from compactor.core.texts import ArtifactId, Loop, MarkerTexts
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.:/@-]")
 _ID = re.compile(r"#?([0-9a-fA-F]{1,8})")
+_ECHO = re.compile(r"\[elided [0-9]{1,20} chars[^\]\n]{0,400} output")
 _SEQS = 10**18
 """No seq is as large; a larger one is malformed, so that a marker has a bound."""
 
@@ -76,6 +77,11 @@ class MarkerWriter:
         if call is None or not named(call.name, self._recall.tools):
             return own
         return self._recalled(call, seq, earlier) or own
+
+    def is_echo(self, arguments: str) -> bool:
+        """Whether a call's arguments hold a marker: the model copied one, mostly into a file."""
+        start = self._texts.elided.partition("{")[0]
+        return start in arguments and _ECHO.search(arguments) is not None
 
     def is_recall(self, entry: Entry) -> bool:
         return entry.call is not None and named(entry.call.name, self._recall.tools)

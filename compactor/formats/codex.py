@@ -54,10 +54,10 @@ class Codex:
         """Reads all anew: what an old row means depends on new ones, so nothing is resumed. O(n).
 
         Raises:
-            InputError: `input.shape` when no row holds an item.
+            InputError: `input.shape` when nothing is of a rollout; one just begun is empty.
         """
         rollout = read_rollout(root if isinstance(root, list) else ())
-        if not rollout.history.prompt():
+        if not rollout.history.prompt() and not self.recognises(root):
             raise shape_error((), "no row holds an item of a Codex rollout")
         story = _Story(rollout)
         return Reading(
