@@ -39,7 +39,6 @@ def best(run: Callable[[], Any], times: int) -> float:
     """Seconds of the fastest of several runs. The collector is off while one runs."""
     seconds = []
     for _ in range(times):
-        gc.collect()
         gc.disable()
         start = time.perf_counter()
         run()

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -414,7 +415,7 @@ if os.name == "posix":
         assert (done.returncode, done.stdout) == (0, data)
 
     def test_a_closed_standard_input_is_one_line_and_exit_1() -> None:
-        line = f"exec {sys.executable} -m compactor compact - --window 5000 <&-"
+        line = f"exec {shlex.quote(sys.executable)} -m compactor compact - --window 5000 <&-"
         done = subprocess.run(
             ["sh", "-c", line], capture_output=True, env=environment(), timeout=60, check=False
         )
@@ -488,7 +489,9 @@ if os.name == "posix":
 
     def test_a_closed_standard_output_is_one_line_and_exit_1(tmp_path: Path) -> None:
         (tmp_path / "in.json").write_bytes(as_bytes(request(1)))
-        line = f"exec {sys.executable} -m compactor compact in.json --window 5000 -q >&-"
+        line = (
+            f"exec {shlex.quote(sys.executable)} -m compactor compact in.json --window 5000 -q >&-"
+        )
         done = subprocess.run(
             ["sh", "-c", line], capture_output=True, env=environment(), timeout=60, check=False
         )

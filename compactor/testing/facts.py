@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 Native = dict[str, Any]
 
@@ -42,3 +42,12 @@ class Fact(NamedTuple):
 
 def picture_url(number: int) -> str:
     return f"https://example.com/{number}.png"
+
+
+class Said(Protocol):
+    """A conversation, as the writers see it."""
+
+    facts: list[Fact]
+    system_prompt: str
+    tools: tuple[Mapping[str, Any], ...]
+    model: str

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
 
-from compactor.testing.facts import ASSISTANT, SIGNATURE, TOOL, USER, Fact, Native, picture_url
-
-
-class Said(Protocol):
-    """A conversation, as the writers see it."""
-
-    facts: list[Fact]
-    system_prompt: str
-    tools: tuple[Mapping[str, Any], ...]
-    model: str
+from compactor.testing.facts import (
+    ASSISTANT,
+    SIGNATURE,
+    TOOL,
+    USER,
+    Fact,
+    Native,
+    Said,
+    picture_url,
+)
 
 
 def _exchanges(facts: Iterable[Fact]) -> list[list[Fact]]:
