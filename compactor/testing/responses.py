@@ -1,4 +1,4 @@
-"""Writer of OpenAI Responses: each thing that was said or done is an item. See `compactor.testing`."""
+"""Writer of OpenAI Responses: all that was said or done is an item. See `compactor.testing`."""
 
 from __future__ import annotations
 
