@@ -7,6 +7,7 @@ section 5.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -100,10 +101,9 @@ class _Call:
         if self.settings.rules.mode != "elide":
             text = f"mode {self.settings.rules.mode!r} is reserved and does nothing"
             self.findings.append(Finding("mode_reserved", text))
-        for seq in fold.echoes:
-            if seq >= self.first_new:
-                text = "a call's arguments hold a marker instead of what it stands for"
-                self.findings.append(Finding("marker_in_call", text, seq=seq))
+        for seq in fold.echoes[bisect_left(fold.echoes, self.first_new) :]:
+            text = "a call's arguments hold a marker instead of what it stands for"
+            self.findings.append(Finding("marker_in_call", text, seq=seq))
         if self.settings.overflowed:
             why = self._overflowed()
         else:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -211,11 +210,3 @@ class Reading(msgspec.Struct):
     usage: tuple[Usage, ...] = ()
     resume: Any = None
     """The lens's own state for reading only what is new; None when it cannot."""
-
-
-def unanswered_from(entries: Sequence[Entry], n: int) -> int:
-    """Index just after the last assistant entry below n; 0 when there is none. O(tail)."""
-    for i in range(n - 1, -1, -1):
-        if entries[i].kind is Kind.ASSISTANT:
-            return i + 1
-    return 0

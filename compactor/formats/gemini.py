@@ -179,11 +179,6 @@ def is_response(part: Any) -> bool:
     return is_object(_get(part, "functionResponse"))
 
 
-def response_id(part: Any) -> str:
-    """The id of the call that a part with a function response answers."""
-    return text_field(_get(part, "functionResponse"), "id")
-
-
 def _say_result(builder: Builder, part: Any, at: Path, call: Call | None) -> None:
     """A part with a function response. What is signed must stay as it is."""
     native = _get(part, "functionResponse")
