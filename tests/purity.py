@@ -15,13 +15,15 @@ Problem = tuple[int, str]
 
 MAY_IMPORT = frozenset(
     (
-        *("__future__", "binascii", "bisect", "collections", "copy", "dataclasses", "decimal"),
+        *("__future__", "binascii", "bisect", "collections", "copy", "dataclasses", "datetime"),
+        *("decimal",),
         *("difflib", "enum", "hashlib", "itertools", "json", "msgspec", "operator", "re", "string"),
         *("types", "typing"),
     )
 )
 """difflib is for hints in errors alone: its output may change between versions of Python."""
 _IMPURE = frozenset(("open", "print", "input", "eval", "exec", "globals", "vars", "breakpoint"))
+_CLOCKS = frozenset(("now", "today", "utcnow"))
 _CHANGING = frozenset(
     (
         "append",
@@ -64,6 +66,8 @@ def effects(tree: ast.AST) -> Iterator[Problem]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Global):
             yield node.lineno, "global"
+        if isinstance(node, ast.Attribute) and node.attr in _CLOCKS:
+            yield node.lineno, f"reads a clock: {node.attr}"
     for scope, name, line in _calls(tree, ""):
         if name in _IMPURE or (name == "hash" and scope != "__hash__"):
             yield line, f"calls {name}"

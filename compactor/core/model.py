@@ -182,6 +182,9 @@ class Usage(msgspec.Struct, frozen=True):
     """Recorded provider usage of one request, in one meaning: `input` never includes cached tokens.
 
     n: the request was made over entries 0..n-1.
+    cache_write_1h: the part of `cache_write` that was written to live an hour.
+    time_ms: when the answer was recorded, milliseconds since 1970 UTC; 0 when not known.
+    requests: how many requests these numbers are the sum of.
     """
 
     n: int
@@ -190,6 +193,9 @@ class Usage(msgspec.Struct, frozen=True):
     cache_write: int = 0
     output: int = 0
     model: str = ""
+    cache_write_1h: int = 0
+    time_ms: int = 0
+    requests: int = 1
 
 
 class Overhead(msgspec.Struct, frozen=True):

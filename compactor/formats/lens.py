@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from compactor.core.model import Entry, Path, Reading
+from compactor.core.model import Entry, Path, Reading, Usage
 from compactor.formats.native import Edit
 
 
@@ -96,5 +96,37 @@ class SignedReasoning(Protocol):
         Returns:
             None when the request cannot say so: a bare list, thinking that is turned off or of a
             kind that takes no binding.
+        """
+        ...
+
+
+@runtime_checkable
+class Threads(Protocol):
+    """A format whose files may hold several conversations: sub-agents, runs, recorded requests."""
+
+    def threads(self, root: Any) -> Sequence[str]:
+        """Names of the conversations, unique and in document order; the first is what `read` reads.
+
+        A file's one main conversation is named "main"; others by an id that the file gives them.
+        """
+        ...
+
+    def of_thread(self, name: str) -> Lens:
+        """The same lens for another conversation. Addresses are of the same native data.
+
+        `read` of it raises `InputError` (`input.shape`) when there is no such conversation.
+        """
+        ...
+
+
+@runtime_checkable
+class RecordedUsage(Protocol):
+    """A recording that holds what providers counted."""
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """Usage of every request of a file, once each, in order.
+
+        Those of every conversation and of branches that were left too; `n` is 0, as no entries are
+        implied. A format that has sums only gives one `Usage` with their number of `requests`.
         """
         ...

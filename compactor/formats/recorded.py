@@ -8,18 +8,45 @@ Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from compactor.core.errors import Finding
 from compactor.core.model import Entry, Kind, Path, Usage
 from compactor.formats.edits import dotted
 from compactor.formats.messages import field, open_calls
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS: Final = 10**11
+"""A larger number of a time counts milliseconds: as seconds it lies after the year 5000."""
+
 
 def count_of(native: Any, key: str) -> int:
     """A recorded number of tokens; 0 for anything that is none."""
     value = field(native, key)
     return value if type(value) is int and value > 0 else 0
+
+
+def time_ms(value: Any) -> int:
+    """A recorded time in milliseconds since 1970 UTC; 0 for anything that is none.
+
+    Args:
+        value: ISO 8601 (without a zone: UTC), or seconds or milliseconds since 1970 as a number.
+    """
+    if isinstance(value, str):
+        return _iso_ms(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e15:
+        return 0
+    return int(value if value > _SECONDS else value * 1000)
+
+
+def _iso_ms(text: str) -> int:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return 0
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max((when - _EPOCH) // timedelta(milliseconds=1), 0)
 
 
 def has_tokens(usage: Usage) -> bool:
