@@ -27,9 +27,9 @@ from compactor.core.frontier import reach
 from compactor.core.journal import Journal
 from compactor.core.model import Kind, Reading
 from compactor.core.policy import resolve
-from compactor.core.render import View
 from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Settings, begins
+from compactor.core.view import View
 from compactor.formats import detect as detect_lens
 from compactor.formats import lens as lens_named
 from compactor.formats.lens import CacheBreakpoints, Lens
@@ -252,7 +252,7 @@ def _outcome(
     fold, lens, root = decision.fold, transcript.lens, transcript.root
     bound = reasoning.bind(transcript, fold)
     edits, entries = bound.edits, transcript.reading.entries
-    shown = _show(request, transcript, View(fold.elided, tuple(fold.unreasoned)), memo)
+    shown = _show(request, transcript, fold.view, memo)
     native = _native(shown) if isinstance(lens, CacheBreakpoints) else root
     places = breakpoints.find(lens, native, entries, reach(fold))
     if asked.breakpoints:

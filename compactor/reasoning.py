@@ -77,7 +77,7 @@ def _dropped(request: Request, fold: Fold) -> Bound:
     """With manual thinking the provider wants the turn in progress to begin with its thinking."""
     is_manual = field(field(request.root, "thinking"), "type") == "enabled"
     last = fold.answered(fold.n) - 1
-    if not is_manual or last not in fold.unreasoned or fold.entries[-1].kind is Kind.USER:
+    if not is_manual or last not in fold.view.unreasoned or fold.entries[-1].kind is Kind.USER:
         return _NOTHING
     text = (
         "the pass came in the middle of a turn, whose thinking it removed; thinking of type "

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from compactor.core.model import Entry, Path
-from compactor.core.render import View
+from compactor.core.view import View
 from compactor.formats.edits import Edit, apply_edits, like
 from compactor.formats.lens import Lens, SignedReasoning
 from compactor.formats.objects import step_into
@@ -63,9 +63,8 @@ class ShownMessages:
 
     def show(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
         """The request with the view's changes; untouched messages are the same objects."""
-        unreasoned = frozenset(view.unreasoned)
         for seq, (entry, text) in self._changed.items():
-            in_view = view.bodies.get(seq) == text and (text is not None or seq in unreasoned)
+            in_view = view.bodies.get(seq) == text and (text is not None or seq in view.unreasoned)
             if not in_view or entries[seq] is not entry:
                 self._clear()
                 break

@@ -24,6 +24,7 @@ from compactor.core.journal import (
     PolicyRecord,
     ReasoningRecord,
     RecallOff,
+    StubsRecord,
 )
 from compactor.core.laws import check_pass
 from compactor.core.model import Entry, Kind
@@ -92,26 +93,49 @@ class _Call:
             entry = entries[seq]
             if entry.kind is Kind.ASSISTANT and seq > max(0, self.fold.decided):
                 self._maybe_pass("threshold")
-            self.fold.add(entry)
+            self.fold.add(entry, self._label(seq))
 
     def decide(self) -> Decision:
         """Decide at the end of the entries: the request that is about to be sent."""
         fold = self.fold
         self._change_settings()
+        self._resolve_stubs()
         if self.settings.rules.mode != "elide":
             text = f"mode {self.settings.rules.mode!r} is reserved and does nothing"
             self.findings.append(Finding("mode_reserved", text))
         for seq in fold.echoes[bisect_left(fold.echoes, self.first_new) :]:
             text = "a call's arguments hold a marker instead of what it stands for"
-            self.findings.append(Finding("marker_in_call", text, seq=seq))
+            self.findings.append(Finding("marker_in_call", text, seq=fold.labels[seq]))
         if self.settings.overflowed:
             why = self._overflowed()
         else:
             why = self._maybe_pass("threshold", again=self.fold.overflowed == self.fold.n)
+        fold.seen = len(self.records)
         journal = Journal(self.records)
         added = tuple(self.records[self.known :])
         before = fold.estimate + self.saved
         return Decision(journal, fold, added, tuple(self.passes), before, why, tuple(self.findings))
+
+    def _label(self, seq: int) -> int | None:
+        return None if self.settings.labels is None else self.settings.labels[seq]
+
+    def _resolve_stubs(self) -> None:
+        """Stubs whose target was dropped, revised or taken back say something else."""
+        fold = self.fold
+        if not fold.stubs.loose:
+            return
+        before = fold.estimate
+        loose = fold.stubs.loose
+        resolved = fold.stubs.resolve(loose, fold.cutoff, self.settings.stored, fold.digest)
+        for seq in sorted(loose.keys() - {resolution.seq for resolution in resolved}):
+            text = "a stub names a result that is not in the request, and its own is not stored"
+            self.findings.append(Finding("stub_unresolved", text, seq=fold.labels[seq]))
+        if not resolved:
+            return
+        record = StubsRecord(fold.n, tuple(resolved))
+        fold.apply(record)
+        self.records.append(record)
+        self.saved += before - fold.estimate
 
     def _change_settings(self) -> None:
         """Record what the caller changed; in force from this boundary on."""
@@ -164,10 +188,13 @@ class _Call:
     def _plan_for(self, goal: int) -> Plan:
         """The tier's plan, or the aggressive one where the tier's does not reach the goal."""
         fold = self.fold
-        plan = make_plan(fold, tier(fold.rules, fold.tier))
+        plan = self._plan(fold.tier)
         if fold.tier == "elide" and fold.estimate - plan.saved > goal:
-            plan = make_plan(fold, tier(fold.rules, "aggressive"))
+            plan = self._plan("aggressive")
         return plan
+
+    def _plan(self, name: str) -> Plan:
+        return make_plan(self.fold, tier(self.fold.rules, name), self.settings.stored)
 
     def _overflowed(self) -> str:
         """The provider refused the request: free what can be freed, whatever it is worth."""
@@ -175,10 +202,10 @@ class _Call:
         if not fold.rules.acts:
             return "off"
         tried = [fold.tier]
-        plan = make_plan(fold, tier(fold.rules, fold.tier))
+        plan = self._plan(fold.tier)
         if not plan.frees and fold.tier == "elide":
             tried.append("aggressive")
-            plan = make_plan(fold, tier(fold.rules, "aggressive"))
+            plan = self._plan("aggressive")
         freed = plan.freed if plan.frees else 0
         self.records.append(OverflowRecord(fold.n, tuple(tried), freed))
         fold.note_record(fold.n)
@@ -211,12 +238,13 @@ class _Call:
             reread_tokens=0,
             below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
             settled=plan.settled,
+            stubs=plan.stubs,
         )
         removed, digests = plan.reasoning, tuple(map(fold.digest, plan.reasoning))
         removals = [ReasoningRecord(fold.n, removed, digests)] if removed else []
         fold.apply(record)
         for removal in removals:
-            fold.remove_reasoning(removal)
+            fold.apply(removal)
         record = msgspec.structs.replace(record, reread_tokens=sum(fold.tokens[first:]))
         check_pass(fold, record)
         self.records += [record, *removals]

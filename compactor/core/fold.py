@@ -8,16 +8,32 @@ their effect. Nothing here depends on what came later than the entries added so 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
-from compactor.core.journal import PassRecord, ReasoningRecord
+from compactor.core.facts import Facts
+from compactor.core.journal import (
+    GONE,
+    SHOWS,
+    AnyRecord,
+    EditRecord,
+    InsertionRecord,
+    PassRecord,
+    ReasoningRecord,
+    Resolution,
+    StubsRecord,
+    SummaryRecord,
+)
 from compactor.core.marker import MarkerWriter
 from compactor.core.model import Entry, Kind, digest_without, entry_digest
 from compactor.core.policy import Rules, named
+from compactor.core.stubs import Stubs
 from compactor.core.table import TableWriter
 from compactor.core.texts import Loop
+from compactor.core.view import View
 
 
 class Fold:
@@ -31,8 +47,13 @@ class Fold:
         recallable: which marker form new passes use.
 
     Attributes:
-        entries, tokens: the entries and their view tokens, parallel lists.
-        elided: seq → text of what is elided.
+        entries, tokens: the entries as handed in and their view tokens, parallel lists.
+        view: what is shown instead.
+        facts: seq → what is known of a result since it was inserted.
+        stubs: results with an id, and which of them point at others.
+        labels: what the entries are called: their index, or the seq that a session gave them.
+        reach: no entry below may depart without a record that speaks of it falling.
+        seen: how many records of its journal it shows.
         cutoff, tier: of the last recorded pass.
         candidates: results that plans may have to look at.
         passes: those that stand, oldest first.
@@ -54,8 +75,14 @@ class Fold:
         self.entries: list[Entry] = []
         self.tokens: list[int] = []
         self.view_tokens = 0
-        self.elided: dict[int, str] = {}
-        self.elided_digests: dict[int, str] = {}
+        self.view = View()
+        self.facts: dict[int, Facts] = {}
+        self.stubs = Stubs(getattr(loop, "context", None))
+        self.labels: list[int] = []
+        self.reach = 0
+        self.seen = 0
+        self._known: dict[str, Facts] = {}
+        self._said_digests: dict[int, str] = {}
         self.cutoff = 0
         self.tier = "elide"
         self.decided = 0
@@ -63,7 +90,6 @@ class Fold:
         self.recall_off = False
         self.overflowed: int | None = None
         self.passes: list[PassRecord] = []
-        self.unreasoned: dict[int, None] = {}
         self.signed: list[int] = []
         self._instead = loop.reasoning.removed
         self._removed: dict[int, str] = {}
@@ -86,15 +112,21 @@ class Fold:
         """Tokens of the request as it would be sent: overhead and view."""
         return self.overhead + self.view_tokens
 
-    def add(self, entry: Entry) -> None:
+    @property
+    def elided(self) -> dict[int, str]:
+        """seq → text of what is elided."""
+        return self.view.elided
+
+    def add(self, entry: Entry, label: int | None = None) -> None:
         """The next entry. O(its text)."""
         seq = len(self.entries)
+        self.labels.append(seq if label is None else label)
         self.work.visited += 1
         self.entries.append(entry)
         self._digests.append(self._removed_digest(seq, entry))
         if self._digests[seq]:
-            self.unreasoned[seq] = None
-        tokens = self._as_shown(seq)
+            self.view.unreasoned[seq] = None
+        tokens = self._as_handed_in(seq)
         self.tokens.append(tokens)
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
@@ -104,12 +136,16 @@ class Fold:
             self._note_signed(seq)
         if entry.kind is Kind.TOOL:
             self._results.setdefault(entry.call_id, []).append(seq)
+            facts = self._known.get(self.digest(seq)) if self._known else None
+            if facts is not None:
+                self.facts[seq] = facts
+                self.stubs.arrive(seq, facts)
             if self._writer.is_recall(entry):
-                self._recalls[seq] = self._writer.reference(entry, seq, self._recalls)
+                self._recalls[self.labels[seq]] = self._reference(seq)
             self._classify(seq)
 
     def truncate(self, n: int) -> None:
-        """Forget entries ≥ n, which no pass speaks of (n ≥ cutoff). O(what is forgotten)."""
+        """Forget entries ≥ n, which no record speaks of (n ≥ reach). O(what is forgotten)."""
         if len(self.entries) > n:
             # Whether n is a boundary depends on entry n, and that one goes.
             self.decided = max(min(self.decided, n - 1), self.recorded)
@@ -118,8 +154,8 @@ class Fold:
             entry = self.entries.pop()
             self.view_tokens -= self.tokens.pop()
             self._digests.pop()
-            self._recalls.pop(seq, None)
-            self.unreasoned.pop(seq, None)
+            self._recalls.pop(self.labels[seq], None)
+            self.view.unreasoned.pop(seq, None)
             self._reasoning.pop(seq, None)
             if entry.kind is Kind.ASSISTANT:
                 self._assistants.pop()
@@ -129,12 +165,14 @@ class Fold:
                     self.signed.pop()
             if entry.kind is Kind.TOOL:
                 self._results[entry.call_id].pop()
-                self.candidates.drop(seq)
+                self._drop(seq)
+                self.facts.pop(seq, None)
+            self.labels.pop()
 
     def digest(self, seq: int) -> str:
-        """The entry's digest as it was handed in, or as the record of its elision says."""
-        if seq in self.elided_digests:
-            return self.elided_digests[seq]
+        """The entry's digest as it was handed in, or as a record says that it was."""
+        if seq in self._said_digests:
+            return self._said_digests[seq]
         if not self._digests[seq]:
             self.work.hashed += 1
             self._digests[seq] = entry_digest(self.entries[seq])
@@ -149,7 +187,7 @@ class Fold:
 
     def shows(self, seq: int, entry: Entry) -> bool:
         """Whether an entry is byte for byte what our record rendered at seq (stored back)."""
-        text = self.elided.get(seq)
+        text = self.view.bodies.get(seq)
         return text is not None and entry.body == text and entry.kind is Kind.TOOL
 
     def replace(self, seq: int, entry: Entry) -> bool:
@@ -160,7 +198,8 @@ class Fold:
         """
         old = self.entries[seq]
         self.entries[seq] = entry
-        if seq in self.elided or _beside_digest(old) == _beside_digest(entry):
+        changed = seq in self.view.bodies or seq in self.view.hidden
+        if changed or _beside_digest(old) == _beside_digest(entry):
             return True
         self._reasoning.pop(seq, None)
         self._note_signed(seq)
@@ -170,35 +209,106 @@ class Fold:
             self._classify(seq)
         return False
 
-    def apply(self, record: PassRecord) -> None:
-        """Show a pass: its results elided, its cutoff and tier in force. O(elided + live)."""
+    def insert(self, record: InsertionRecord) -> None:
+        """Know a result that is yet to come."""
+        self._known[record.digest] = record.facts
+
+    def apply(self, record: AnyRecord) -> None:
+        """Show a record. O(what it changes + live candidates)."""
+        self.view.apply(record)
+        match record:
+            case PassRecord():
+                self._apply_pass(record)
+            case StubsRecord():
+                self._resolve(record.resolved)
+            case EditRecord(op="rewrite"):
+                self._said_digests[record.first] = record.digests[0]
+                self._drop(record.first)
+                self._recount(record.first)
+                self.reach = max(self.reach, record.end)
+            case EditRecord():
+                self._hide(record.first, record.end, record.digests)
+            case SummaryRecord():
+                self._hide(0, record.upto, ())
+                self.cutoff = max(self.cutoff, record.upto)
+            case ReasoningRecord():
+                self._remove_reasoning(record)
+            case _:
+                return
+        if not isinstance(record, ReasoningRecord):
+            self.note_record(record.n)
+
+    def _apply_pass(self, record: PassRecord) -> None:
+        """Its results elided, its cutoff and tier in force."""
+        seqs = [elision.seq for elision in record.elided]
         for elision in record.elided:
-            self.elided[elision.seq] = elision.text
-            self.elided_digests[elision.seq] = elision.digest
-            now = self.measure.rewritten(elision.text)
-            self.view_tokens += now - self.tokens[elision.seq]
-            self.tokens[elision.seq] = now
-        self.candidates.drop_all(elision.seq for elision in record.elided)
+            self._said_digests[elision.seq] = elision.digest
+            self._set_tokens(elision.seq, self.measure.rewritten(elision.text))
+        self.candidates.drop_all(seqs)
+        for seq in self.facts.keys() & seqs if self.facts else ():
+            self.stubs.leave(seq, self.facts[seq])
+        self._resolve(record.stubs)
         self.passes.append(record)
         self.cutoff = max(self.cutoff, record.cutoff)
+        self.reach = max(self.reach, record.cutoff)
         if record.tier == "aggressive":
             self.tier = record.tier
-        self.note_record(record.n)
         self.overflowed = record.n if record.trigger == "overflow" else None
+
+    def _resolve(self, resolved: Iterable[Resolution]) -> None:
+        """Stubs that say something else from now on."""
+        for resolution in resolved:
+            seq, text = resolution.seq, resolution.text
+            self._drop(seq)
+            self._said_digests[seq] = resolution.digest
+            self._set_tokens(seq, self.measure.rewritten(text))
+            self.reach = max(self.reach, seq + 1)
+            facts = self.facts.get(seq)
+            if facts is None or resolution.target == GONE:
+                continue
+            if resolution.target == SHOWS:
+                kind = "read" if facts.sha else "result"
+                facts = msgspec.structs.replace(facts, kind=kind, target=0)
+            else:
+                facts = msgspec.structs.replace(facts, target=resolution.target)
+            self.facts[seq] = facts
+            self.stubs.arrive(seq, self.facts[seq])
+            self._classify(seq)
+
+    def _hide(self, first: int, end: int, digests: Sequence[str]) -> None:
+        """Show entries first..end-1 as one message."""
+        for seq in range(first, min(end, self.n)):
+            self._drop(seq)
+            self._set_tokens(seq, 0)
+        for seq, digest in enumerate(digests, first):
+            self._said_digests.setdefault(seq, digest)
+        self._set_tokens(first, self.measure.rewritten(self.view.runs[first].text))
+        self.signed = [seq for seq in self.signed if seq not in self.view.hidden]
+        self.reach = max(self.reach, end)
+
+    def _drop(self, seq: int) -> None:
+        """A result that stands as it was no more."""
+        self.candidates.drop(seq)
+        if seq in self.facts:
+            self.stubs.leave(seq, self.facts[seq])
+
+    def _set_tokens(self, seq: int, tokens: int) -> None:
+        self.view_tokens += tokens - self.tokens[seq]
+        self.tokens[seq] = tokens
 
     def note_record(self, n: int) -> None:
         """A record was made at n: with it n is decided, and of what lies above nothing is known."""
         self.decided = self.recorded = n
 
-    def remove_reasoning(self, record: ReasoningRecord) -> None:
+    def _remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""
         for seq, digest in zip(record.removed, record.digests, strict=True):
             self._removed[seq] = digest
             if seq < self.n and self._removed_digest(seq, self.entries[seq]):
                 self._digests[seq] = digest
-                self.unreasoned[seq] = None
+                self.view.unreasoned[seq] = None
                 self._recount(seq)
-        self.signed = [seq for seq in self.signed if seq not in self.unreasoned]
+        self.signed = [seq for seq in self.signed if seq not in self.view.unreasoned]
 
     def reasoning_tokens(self, seq: int) -> int:
         """What the estimate loses when an entry's signed reasoning goes. Counted once."""
@@ -218,7 +328,7 @@ class Fold:
             return
         self._set_rules(rules)
         for seq, entry in enumerate(self.entries):
-            if entry.kind is Kind.TOOL and seq not in self.elided:
+            if entry.kind is Kind.TOOL:
                 self._classify(seq)
 
     def turn_recall_off(self) -> None:
@@ -231,9 +341,8 @@ class Fold:
             if call_id not in self.failed:
                 self.failed.add(call_id)
                 for seq in self._results.get(call_id, ()):
-                    if seq not in self.elided:
-                        self.candidates.drop(seq)
-                        self._classify(seq)
+                    self.candidates.drop(seq)
+                    self._classify(seq)
 
     def is_error(self, entry: Entry) -> bool:
         return entry.error or entry.call_id in self.failed
@@ -263,7 +372,7 @@ class Fold:
         entry = self.entries[seq]
         if entry.required:
             return "required"
-        if seq in self._pins:
+        if self.labels[seq] in self._pins:
             return "pinned"
         if named(self._tool(entry), self.rules.protected_tools):
             return "protected"
@@ -273,16 +382,31 @@ class Fold:
         """The name that lists of tools mean: `unknown` where no call is known."""
         return entry.name if entry.call is not None else self.loop.marker.name_unknown
 
-    def _as_shown(self, seq: int) -> int:
-        """Tokens of an entry that is not elided, as the view has it."""
+    def _as_handed_in(self, seq: int) -> int:
+        """Tokens of an entry, without the reasoning that is not shown."""
         entry = self.entries[seq]
         tokens = self.measure.entry(entry)
-        return tokens - self.reasoning_tokens(seq) if seq in self.unreasoned else tokens
+        return tokens - self.reasoning_tokens(seq) if seq in self.view.unreasoned else tokens
+
+    def _as_shown(self, seq: int) -> int:
+        """Tokens of an entry as the view has it."""
+        view = self.view
+        if seq in view.hidden:
+            run = view.runs.get(seq)
+            return self.measure.rewritten(run.text) if run else 0
+        if seq in view.bodies:
+            return self.measure.rewritten(view.bodies[seq])
+        tokens = self._as_handed_in(seq)
+        for part, text in view.replies.get(seq, {}).items():
+            before = self.entries[seq].parts[part].text
+            tokens += self.measure.text(text) - self.measure.text(before)
+        return tokens
 
     def _note_signed(self, seq: int) -> None:
         """Put an entry among those whose signed reasoning is shown, or take it out."""
         parts = self.entries[seq].parts
-        is_signed = seq not in self.unreasoned and any(part.signed for part in parts)
+        is_shown = seq not in self.view.unreasoned and seq not in self.view.hidden
+        is_signed = is_shown and any(part.signed for part in parts)
         at = bisect_left(self.signed, seq)
         if is_signed != (at < len(self.signed) and self.signed[at] == seq):
             self.signed[at : at + (not is_signed)] = [seq] * is_signed
@@ -300,9 +424,7 @@ class Fold:
         return known if is_known else ""
 
     def _recount(self, seq: int) -> None:
-        tokens = self._as_shown(seq)
-        self.view_tokens += tokens - self.tokens[seq]
-        self.tokens[seq] = tokens
+        self._set_tokens(seq, self._as_shown(seq))
 
     def _set_rules(self, rules: Rules) -> None:
         self.rules = rules
@@ -310,17 +432,40 @@ class Fold:
         self._writer = MarkerWriter(self.loop, rules.artifact_ids)
         self.candidates = Candidates(rules.min_gain, self.work)
 
+    def standing(self, seq: int) -> Entry:
+        """A result as the view has it where it is no marker: a stub may have its text back."""
+        entry, text = self.entries[seq], self.view.bodies.get(seq)
+        return entry if text is None else msgspec.structs.replace(entry, body=text, parts=())
+
+    def label(self, seq: int) -> int:
+        """What an entry is called, or the next one will be at least."""
+        if seq < self.n:
+            return self.labels[seq]
+        return self.labels[-1] + 1 if self.labels else seq
+
+    def bracket(self, seq: int) -> str:
+        """The first line that an elision keeps: a hygiene bracket; "" where there is none."""
+        facts = self.facts.get(seq)
+        return self._writer.bracket(self.entries[seq].body, facts) if facts else ""
+
+    def _reference(self, seq: int) -> str:
+        facts = self.facts.get(seq)
+        return self._writer.reference(self.entries[seq], self.labels[seq], self._recalls, facts)
+
     def _classify(self, seq: int) -> None:
         """Put a result among the candidates if plans may have to look at it."""
-        entry = self.entries[seq]
-        if entry.empty or self.kept_by_rule(seq):
+        view, facts = self.view, self.facts.get(seq)
+        if seq in view.elided or seq in view.revised or seq in view.hidden:
+            return
+        entry = self.standing(seq)
+        if entry.empty or self.kept_by_rule(seq) or (facts is not None and facts.is_stub):
             return
         self.work.rendered += 1
-        ref = self._writer.reference(entry, seq, self._recalls)
-        marker = self._writer.write(entry, self.is_error(entry), ref)
+        failed = self.is_error(entry)
+        marker = self._writer.write(entry, failed, self._reference(seq), facts)
         tokens = self.tokens[seq]
         gain = tokens - self.measure.rewritten(marker.longer)
-        read = self.tables.read(entry, self.is_error(entry), seq)
+        read = self.tables.read(entry, failed, self.labels[seq], facts)
         if read is not None:
             gain -= self.measure.text(read.row)
         evidence = self.is_evidence(entry)

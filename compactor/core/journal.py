@@ -2,8 +2,7 @@
 
 Each change to what the model sees is one record, whoever asked for it. A `Journal` is an immutable
 value; `with_records` gives a longer one. `active` says which records still stand after rewinds.
-Record kinds of later features are part of the model, so that a journal's shape is settled; a
-journal that holds one is refused until this version can show it. Specification: DESIGN section 6.
+Specification: DESIGN section 6.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from compactor.core.errors import JournalError
+from compactor.core.facts import Facts
 from compactor.core.policy import Rules
 
 VERSION = 1
@@ -61,6 +61,25 @@ class Elision(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
+class Resolution(msgspec.Struct, frozen=True, array_like=True):
+    """A stub whose target is no longer before the model, and what it says instead.
+
+    digest: of the stub as it was inserted.
+    text: the body it has from then on.
+    target: number of the result that it names now; `SHOWS` where it got its own text back, `GONE`
+        where it went with its target.
+    """
+
+    seq: int
+    digest: str
+    text: str
+    target: int
+
+
+SHOWS, GONE = -1, 0
+"""Targets of a `Resolution` that name no result."""
+
+
 class PassRecord(Record, frozen=True, tag="pass"):
     """A pass that elided something. Numbers are tokens unless named otherwise.
 
@@ -71,6 +90,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
     floor: seq of the newest evidence, kept whatever the budget; None where there is none.
     first_changed: lowest seq whose bytes changed; from here on the provider reads again.
     settled: seq of the floor where it goes as soon as it is no longer the newest evidence.
+    stubs: of what it elided, resolved.
     """
 
     request: int
@@ -87,6 +107,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
     reread_tokens: int
     below: tuple[str, ...]
     settled: int | None = None
+    stubs: tuple[Resolution, ...] = ()
 
     @property
     def anchor(self) -> int:
@@ -160,39 +181,64 @@ class ReasoningRecord(Record, frozen=True, tag="reasoning"):
 
 
 class StubsRecord(Record, frozen=True, tag="stubs"):
+    """Stubs resolved outside a pass: what they named was dropped, revised or taken back."""
+
     n: int
-    resolved: tuple[Elision, ...]
+    resolved: tuple[Resolution, ...]
 
 
 class InsertionRecord(Record, frozen=True, tag="insertion"):
-    seq: int
-    id: str
-    path: str = ""
-    lines: str = ""
-    sha: str = ""
-    stub_of: str = ""
+    """Hygiene facts of a result, known before it comes back in a request; no rewind fells them.
+
+    digest: of the entry that the result will be.
+    """
+
+    digest: str
+    facts: Facts
 
 
 class EditRecord(Record, frozen=True, tag="edit"):
+    """A change that the model or a person made to the view.
+
+    op: `tombstone`, `replace` (entries first..end-1 are shown as one user message, `text`), or
+        `rewrite` (one text of entry `first` is shown as `text`).
+    digests: of the entries first..end-1.
+    part: of a rewritten reply, the index of the part; -1 for the body of a result.
+    """
+
     n: int
     op: str
-    sections: tuple[str, ...]
+    first: int
+    end: int
     text: str
+    digests: tuple[str, ...]
+    part: int = -1
 
 
 class DeclinedRecord(Record, frozen=True, tag="declined"):
+    """An edit that was refused. Shows nothing."""
+
     n: int
     code: str
 
 
 class ReadoutRecord(Record, frozen=True, tag="readout"):
+    """A result said that the view had passed a share of the window, per mille."""
+
     n: int
     share: int
 
 
 class SummaryRecord(Record, frozen=True, tag="summary"):
+    """Entries below `upto` are hidden behind one user message, `text`.
+
+    below: entries from the cutoff before up to `upto`, as digests.
+    """
+
+    n: int
     upto: int
     text: str
+    below: tuple[str, ...]
 
 
 AnyRecord = (
@@ -200,7 +246,10 @@ AnyRecord = (
     | ReasoningRecord | StubsRecord | InsertionRecord | EditRecord | DeclinedRecord
     | ReadoutRecord | SummaryRecord
 )  # fmt: skip
-Standing = PassRecord | OverflowRecord | PolicyRecord | RecallOff | ReasoningRecord
+Standing = (
+    PassRecord | OverflowRecord | PolicyRecord | RecallOff | ReasoningRecord | StubsRecord
+    | EditRecord | ReadoutRecord | SummaryRecord
+)  # fmt: skip
 """Records that a rewind can fell."""
 
 _encoder = msgspec.json.Encoder()
@@ -210,11 +259,13 @@ _decoder: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
 class Active(NamedTuple):
     """The records that stand.
 
-    records: without header and rewinds, oldest first.
+    records: that a rewind can fell, oldest first.
+    insertions: all of them.
     tier, recall_off: sticky for the session: a rewind takes back neither.
     """
 
     records: tuple[Standing, ...]
+    insertions: tuple[InsertionRecord, ...]
     tier: str
     recall_off: bool
 
@@ -315,48 +366,61 @@ def active(records: Iterable[AnyRecord]) -> Active:
 
     Raises:
         JournalError: `journal.damaged` without a header at the start or with two, or where a record
-            contradicts those before it; `journal.unsupported` for a kind that this version cannot
-            show.
+            contradicts those before it.
     """
     standing: list[Standing] = []
+    insertions: list[InsertionRecord] = []
     cutoffs = [0]
     tier, recall_off = "elide", False
     for index, record in enumerate(records):
         _check(isinstance(record, Header) == (index == 0), index)
         match record:
-            case Header():
+            case Header() | DeclinedRecord():
                 pass
+            case InsertionRecord():
+                insertions.append(record)
             case RewindRecord():
                 _check(0 <= record.kept <= len(standing), index)
                 del standing[record.kept :], cutoffs[record.kept + 1 :]
                 _check(record.seq >= cutoffs[-1], index)
-            case _ if isinstance(record, Standing):
-                _check(_follows(record, cutoffs[-1]), index)
+            case _:
+                _check(follows(record, cutoffs[-1]), index)
                 standing.append(record)
-                cutoffs.append(record.cutoff if isinstance(record, PassRecord) else cutoffs[-1])
+                cutoffs.append(_cutoff(record, cutoffs[-1]))
                 recall_off |= isinstance(record, RecallOff)
                 if isinstance(record, PassRecord) and record.tier == "aggressive":
                     tier = "aggressive"
-            case _:
-                raise JournalError(
-                    f"records of kind {msgspec.to_builtins(record)['kind']!r} cannot be shown yet",
-                    code="journal.unsupported",
-                    path=f"record {index + 1}",
-                    hint="use the version that wrote this journal",
-                )
-    return Active(tuple(standing), tier, recall_off)
+    return Active(tuple(standing), tuple(insertions), tier, recall_off)
 
 
-def _follows(record: Standing, cutoff: int) -> bool:
+def _cutoff(record: Standing, before: int) -> int:
+    """The cutoff that holds after a record."""
+    if isinstance(record, PassRecord):
+        return record.cutoff
+    return max(before, record.upto) if isinstance(record, SummaryRecord) else before
+
+
+def follows(record: Standing, cutoff: int) -> bool:
     """Whether a record can have been made after a pass with this cutoff."""
     if record.n < cutoff:
         return False
-    if isinstance(record, ReasoningRecord):
-        return len(record.removed) == len(record.digests) and _ascends(record.removed, record.n)
-    if not isinstance(record, PassRecord):
-        return True
-    seqs, end = tuple(elision.seq for elision in record.elided), record.cutoff
-    return end - cutoff == len(record.below) and record.n >= end and _ascends(seqs, end)
+    match record:
+        case ReasoningRecord():
+            return len(record.removed) == len(record.digests) and _ascends(record.removed, record.n)
+        case StubsRecord():
+            return _ascends(tuple(resolution.seq for resolution in record.resolved), record.n)
+        case EditRecord():
+            spans = 0 <= record.first < record.end <= record.n
+            return spans and record.end - record.first == len(record.digests)
+        case SummaryRecord():
+            return max(0, record.upto - cutoff) == len(record.below) and record.n >= record.upto
+        case PassRecord():
+            seqs, end = tuple(elision.seq for elision in record.elided), record.cutoff
+            stubs = tuple(resolution.seq for resolution in record.stubs)
+            spans = end - cutoff == len(record.below) and record.n >= end
+            return spans and _ascends(seqs, end) and _ascends(stubs, record.n)
+        case _:
+            return True
 
 
 def _ascends(seqs: tuple[int, ...], end: int) -> bool:

@@ -26,7 +26,8 @@ def check_pass(fold: Fold, record: PassRecord) -> None:
     for elision in record.elided:
         entry = fold.entries[elision.seq]
         _hold("L12", entry.kind is Kind.TOOL and not fold.kept_by_rule(elision.seq), record)
-        marker, _, table = elision.text.partition("\n")
+        own = elision.text.removeprefix(f"{fold.bracket(elision.seq)}\n")
+        marker, _, table = own.partition("\n")
         _hold("L9", len(marker) <= fold.loop.marker.chars_max, record)
         _hold("L9", table.count("\n|") <= fold.loop.table.rows + 2, record)
         _hold("L7", bool(marker), record)

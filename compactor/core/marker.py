@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from compactor.core.facts import Facts
 from compactor.core.model import Call, Entry, PartKind, plain_arguments
 from compactor.core.policy import alphabet_of, named
 from compactor.core.texts import ArtifactId, Loop, MarkerTexts
@@ -49,34 +50,56 @@ class MarkerWriter:
     def __init__(self, loop: Loop, artifact_ids: tuple[ArtifactId, ...]) -> None:
         self._texts = loop.marker
         self._recall = loop.recall
+        self._table = loop.table
         self._ids = _id_pattern(artifact_ids)
 
-    def write(self, entry: Entry, error: bool, ref: str) -> Marker:
-        """The marker of a tool entry. O(its body).
+    def write(self, entry: Entry, error: bool, ref: str, facts: Facts | None = None) -> Marker:
+        """The marker of a tool entry, under its bracket where it has one. O(its body).
 
         Args:
             error: the entry's error flag, the caller's `failed` included.
             ref: how to recall it (`reference`).
+            facts: of its insertion.
         """
-        texts = self._texts
-        ids = self._cited(entry.body)
+        texts, head, body = self._texts, "", entry.body
+        if facts is not None:
+            head, body = self.bracket(body, facts) + "\n", body[facts.bracket + 1 :]
+        ids = self._cited(body)
         recall = texts.recall.format(ref=ref)
-        return Marker(
-            _with_ids(self._line(entry, error, ""), ids, texts),
-            _with_ids(self._line(entry, error, recall), ids, texts),
-        )
+        lines = (self._line(entry, len(body), error, said) for said in ("", recall))
+        return Marker(*(head + _with_ids(line, ids, texts) for line in lines))
 
-    def reference(self, entry: Entry, seq: int, earlier: Mapping[int, str]) -> str:
-        """How to recall an entry: `seq=61`, or the original's when it was itself a recall.
+    def bracket(self, body: str, facts: Facts) -> str:
+        """The bracket of a body as an elision keeps it: a long path keeps its end."""
+        head, limit, cut = body[: facts.bracket], self._table.path_chars, self._table.cut
+        if len(facts.path) <= limit:
+            return head
+        return head.replace(facts.path, cut + facts.path[len(cut) - limit :], 1)
+
+    def reference(
+        self, entry: Entry, seq: int, earlier: Mapping[int, str], facts: Facts | None = None
+    ) -> str:
+        """How to recall an entry: `seq=61` or `#0012`, or the original's where it was a recall.
 
         Args:
             earlier: references of the earlier results that were recalls, by seq.
+            facts: of its insertion.
         """
         call = entry.call
+        if facts is not None:
+            return self._of_facts(facts)
         own = self._texts.ref_seq.format(seq=seq)
         if call is None or not named(call.name, self._recall.tools):
             return own
         return self._recalled(call, seq, earlier) or own
+
+    def _of_facts(self, facts: Facts) -> str:
+        if facts.root_seq is not None:
+            return self._texts.ref_seq.format(seq=facts.root_seq)
+        return self._id(facts.root or facts.number)
+
+    def _id(self, number: int) -> str:
+        return self._texts.ref_id.format(id=f"{number:0{self._recall.id_digits}x}")
 
     def is_echo(self, arguments: str) -> bool:
         """Whether a call's arguments hold a marker: the model copied one, mostly into a file."""
@@ -97,14 +120,13 @@ class MarkerWriter:
         match = _ID.fullmatch(named_id) if isinstance(named_id, str) else None
         if match is None:
             return ""
-        number = int(match.group(1), 16)
-        return self._texts.ref_id.format(id=f"{number:0{self._recall.id_digits}x}")
+        return self._id(int(match.group(1), 16))
 
-    def _line(self, entry: Entry, error: bool, recall: str) -> str:
+    def _line(self, entry: Entry, chars: int, error: bool, recall: str) -> str:
         texts = self._texts
         name = _NOT_IN_NAMES.sub("", entry.name)[: texts.name_chars] or texts.name_unknown
         return texts.elided.format(
-            chars=len(entry.body),
+            chars=chars,
             media=_media(entry, texts),
             failed=texts.failed if error else "",
             name=name,

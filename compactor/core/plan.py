@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
+from compactor.core.journal import Resolution
 from compactor.core.policy import Rules
+from compactor.core.stubs import Stored
 
 
 class Tier(NamedTuple):
@@ -44,6 +46,7 @@ class Plan(NamedTuple):
         which count in before and after but never in freed.
     protected_count: evidence kept below the cutoff by floor or budget.
     settled: where the floor lies if it will go as soon as it is no longer the newest evidence.
+    stubs: those that name what goes, resolved.
     """
 
     tier: str
@@ -56,6 +59,7 @@ class Plan(NamedTuple):
     reasoning: tuple[int, ...] = ()
     removed: int = 0
     settled: int | None = None
+    stubs: tuple[Resolution, ...] = ()
 
     @property
     def saved(self) -> int:
@@ -68,8 +72,12 @@ class Plan(NamedTuple):
         return min(self.freed, self.saved) > 0
 
 
-def make_plan(fold: Fold, limits: Tier) -> Plan:
-    """The plan over the fold's entries under one tier. O(recent region + what could go + new)."""
+def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
+    """The plan over the fold's entries under one tier. O(recent region + what could go + new).
+
+    Args:
+        stored: the full texts that stubs stand for.
+    """
     cutoff = max(fold.cutoff, recent_start(fold, limits))
     # Where the tail was cut back, results below the old cutoff may have no answer any more.
     end = min(cutoff, fold.answered(fold.n))
@@ -77,10 +85,11 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
     upto = end if floor is None else min(end, floor)
     spending = fold.candidates.spend(limits.name, limits.evidence_budget, upto)
     kept = spending.kept + (floor is not None)
-    elided = _going(fold, spending, end)
+    elided = _going(fold, spending, end, cutoff, stored)
+    stubs = _stubs(fold, elided, cutoff, stored)
     texts = _texts(fold, elided)
     freed = sum(candidate.tokens for candidate in elided)
-    freed -= sum(fold.measure.rewritten(text) for text in texts)
+    freed -= sum(fold.measure.rewritten(text) for text in texts) + _cost(fold, stubs)
     reasoning = _reasoning(fold, elided)
     removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
     return Plan(
@@ -94,15 +103,39 @@ def make_plan(fold: Fold, limits: Tier) -> Plan:
         reasoning,
         removed,
         _settled(fold, limits, spending, floor, end),
+        tuple(stubs),
     )
 
 
-def _going(fold: Fold, spending: Spending, end: int) -> list[Candidate]:
-    """The candidates below an end that a budget does not keep, oldest first."""
+def _going(
+    fold: Fold, spending: Spending, end: int, cutoff: int, stored: Stored
+) -> list[Candidate]:
+    """The candidates below an end that a budget does not keep, oldest first.
+
+    One that would give its stubs so much text that it frees too little stays.
+    """
     candidates = fold.candidates
     plain = candidates.plain[: bisect_left(candidates.plain, end)]
     fold.work.visited += len(plain) + len(spending.over)
-    return [candidates.by_seq[seq] for seq in sorted([*plain, *spending.over])]
+    going = [candidates.by_seq[seq] for seq in sorted([*plain, *spending.over])]
+    if not fold.facts:
+        return going
+    costs = ((c, _cost(fold, _stubs(fold, [c], cutoff, stored))) for c in going)
+    return [c for c, cost in costs if c.gain - cost >= fold.rules.min_gain or not cost]
+
+
+def _stubs(
+    fold: Fold, elided: list[Candidate], cutoff: int, stored: Stored
+) -> list[Resolution]:
+    """The stubs that name what goes, resolved, oldest first. O(those stubs)."""
+    known = (fold.facts[c.seq].number for c in elided if c.seq in fold.facts)
+    stubs = [seq for number in known for seq in fold.stubs.of(number)]
+    return fold.stubs.resolve(stubs, cutoff, stored, fold.digest) if stubs else []
+
+
+def _cost(fold: Fold, stubs: list[Resolution]) -> int:
+    """Tokens that resolved stubs have more than before."""
+    return sum(fold.measure.rewritten(stub.text) - fold.tokens[stub.seq] for stub in stubs)
 
 
 def _settled(
@@ -137,11 +170,12 @@ def recent_start(fold: Fold, limits: Tier) -> int:
 
     Results that the model has not answered are never below it, however many ran in parallel.
     """
-    start, kept_tokens = fold.n, 0
-    while start > fold.cutoff and fold.n - start < limits.keep_recent:
+    start, kept_entries, kept_tokens = fold.n, 0, 0
+    while start > fold.cutoff and kept_entries < limits.keep_recent:
         fold.work.visited += 1
         kept_tokens += fold.tokens[start - 1]
         if start < fold.n and kept_tokens > limits.recent_tokens:
             break
         start -= 1
+        kept_entries += fold.view.shows(start)
     return min(start, fold.answered(fold.n))

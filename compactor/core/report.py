@@ -14,7 +14,7 @@ import msgspec
 from compactor.core.compact import Decision
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
-from compactor.core.journal import OverflowRecord
+from compactor.core.journal import OverflowRecord, PassRecord
 from compactor.core.model import Kind
 from compactor.core.plan import tier
 
@@ -27,8 +27,10 @@ FATES = {
     "kept:floor": "the newest old evidence",
     "kept:budget": "evidence within the budget",
     "kept:no_gain": "eliding it would save too little",
+    "kept:edited": "its text was edited",
     "kept:not_result": "no tool result: only those are ever elided",
     "elided": "replaced by its marker; the transcript handed in has the original",
+    "hidden": "behind a summary or an edit",
 }
 WHYS = {
     "passed": "a pass was made",
@@ -104,7 +106,7 @@ def make_report(
         tokens_before=decision.tokens_before,
         tokens_after=after,
         tier=fold.tier,
-        cutoff=fold.cutoff,
+        cutoff=fold.label(fold.cutoff),
         pressed=fold.tier == "aggressive" and after > rules.threshold,
         overflow=after > rules.window or _nothing_left(decision),
         why=decision.why,
@@ -114,8 +116,19 @@ def make_report(
         frontier=frontier,
         anchor=anchor,
         findings=findings + decision.findings,
-        passes=tuple(record.report() for record in decision.passes),
+        passes=tuple(_pass(record, fold) for record in decision.passes),
     )
+
+
+def _pass(record: PassRecord, fold: Fold) -> dict[str, Any]:
+    """A pass by what its entries are called."""
+    floor, elided = record.floor, [fold.label(elision.seq) for elision in record.elided]
+    return record.report() | {
+        "cutoff": fold.label(record.cutoff),
+        "elided": sorted(elided),
+        "floor": None if floor is None else fold.label(floor),
+        "first_changed": fold.label(record.first_changed),
+    }
 
 
 def _nothing_left(decision: Decision) -> bool:
@@ -148,12 +161,16 @@ def fates(fold: Fold) -> list[Fate]:
             spent += candidate.tokens
             fate = "kept:budget"
         tool = (entry.name or fold.loop.marker.name_unknown) if entry.kind is Kind.TOOL else ""
-        found.append(Fate(seq, entry.kind.value, tool, fold.tokens[seq], fate))
+        found.append(Fate(fold.labels[seq], entry.kind.value, tool, fold.tokens[seq], fate))
     return found
 
 
 def _fate(fold: Fold, seq: int, floor: int | None, answered: int) -> str:
     entry = fold.entries[seq]
+    if not fold.view.shows(seq):
+        return "hidden"
+    if seq in fold.view.revised:
+        return "kept:edited"
     if entry.kind is not Kind.TOOL:
         return "kept:not_result"
     if seq in fold.elided:

@@ -8,7 +8,7 @@ sections 5 (Work) and 6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import is_
 from typing import NamedTuple
@@ -19,18 +19,32 @@ from compactor.core.fold import Fold
 from compactor.core.journal import (
     VERSION,
     AnyRecord,
+    DeclinedRecord,
+    EditRecord,
+    Elision,
     Header,
+    InsertionRecord,
     Journal,
     PassRecord,
     PolicyRecord,
+    ReadoutRecord,
     ReasoningRecord,
+    Resolution,
     RewindRecord,
     Standing,
+    StubsRecord,
+    SummaryRecord,
     active,
+    follows,
 )
 from compactor.core.model import Entry, digest_without, entry_digest
 from compactor.core.policy import Rules
+from compactor.core.stubs import Stored
 from compactor.core.texts import Loop
+
+
+def _nothing_stored(_number: int) -> str | None:
+    return None
 
 
 class Settings(NamedTuple):
@@ -41,6 +55,9 @@ class Settings(NamedTuple):
     overflowed: the provider refused this very request as too long.
     force: start afresh where the journal is foreign.
     model: pinned in the header of a new journal.
+    own: the journal is this conversation's, whatever it looks like.
+    labels: what a session calls the entries; None where that is their index.
+    stored: the full text that a stub stands for, by the number of the result.
     """
 
     loop: Loop
@@ -52,6 +69,9 @@ class Settings(NamedTuple):
     overflowed: bool = False
     force: bool = False
     model: str = ""
+    own: bool = False
+    labels: Sequence[int] | None = None
+    stored: Stored = _nothing_stored
 
 
 class Resumed(NamedTuple):
@@ -84,10 +104,10 @@ def resume(
     if header is None:
         active(records)  # a journal without a header is damaged, an empty one is fine
         return _start(entries, settings, [])
-    if not begins(entries, journal):
+    if not settings.own and not begins(entries, journal):
         return _start(entries, settings, _foreign(settings))
     _check_pinned(header, settings)
-    if fold is not None and _follow(fold, entries):
+    if fold is not None and _learn(fold, records) and _follow(fold, entries):
         return Resumed(fold, records, len(records), [])
     return _rebuild(entries, header, records, settings)
 
@@ -147,9 +167,8 @@ def begins(entries: Sequence[Entry], journal: Journal) -> bool:
         return False
     if entry_digest(entries[0]) == header.first_digest:
         return True
-    passes = (record for record in journal.records if isinstance(record, PassRecord))
-    elisions = (elision for record in passes for elision in record.elided)
-    return any(e.seq == 0 and e.text == entries[0].body for e in elisions)
+    made = (one for record in journal.records for one in _bodies(record))
+    return any(seq == 0 and text == entries[0].body for seq, text in made)
 
 
 def _foreign(settings: Settings) -> list[Finding]:
@@ -161,6 +180,30 @@ def _foreign(settings: Settings) -> list[Finding]:
             hint="give this conversation a journal of its own, or start afresh with --force",
         )
     return [Finding("journal_restarted", "the journal belonged to another conversation")]
+
+
+_TOLD = (InsertionRecord, EditRecord, SummaryRecord, ReadoutRecord, DeclinedRecord)
+"""Records that others than a call make, between calls."""
+
+
+def _learn(fold: Fold, records: Sequence[AnyRecord]) -> bool:
+    """Show the workings what was recorded since. O(new records).
+
+    Returns:
+        False for what only a rebuild can show.
+    """
+    new = records[fold.seen :]
+    if not all(isinstance(record, _TOLD) for record in new):
+        return False
+    for record in new:
+        fits = not isinstance(record, Standing) or record.n <= fold.n
+        if not fits or (isinstance(record, Standing) and not follows(record, fold.cutoff)):
+            return False
+        if isinstance(record, InsertionRecord):
+            fold.insert(record)
+        else:
+            fold.apply(record)
+    return True
 
 
 def _follow(fold: Fold, entries: Sequence[Entry]) -> bool:
@@ -175,7 +218,7 @@ def _follow(fold: Fold, entries: Sequence[Entry]) -> bool:
             common = seq
             break
         as_known &= fold.replace(seq, entries[seq])
-    if common < fold.cutoff:
+    if common < fold.reach:
         return False
     # What led to no record was decided over other facts: decide it again, as a rebuild would.
     fold.truncate(common if as_known else min(common, fold.recorded))
@@ -192,17 +235,22 @@ def _rebuild(
     departed = _departure(entries, records, settings.loop.reasoning.removed)
     if departed is not None:
         kept = _surviving(standing, departed)
-        if kept == 0:
+        if kept == 0 and not settings.own:
             return _start(entries, settings, _foreign(settings))
         text = f"the conversation departs from its journal; {len(standing) - kept} records fell"
         findings.append(Finding("journal_departs", text, seq=departed))
         records.append(RewindRecord(departed, kept, "the conversation departs here"))
     fold = _new_fold(header, settings)
-    _replay(fold, entries, records)
+    _replay(fold, entries, records, settings.labels)
     return Resumed(fold, records, known, findings)
 
 
-def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) -> None:
+def _replay(
+    fold: Fold,
+    entries: Sequence[Entry],
+    records: Sequence[AnyRecord],
+    labels: Sequence[int] | None,
+) -> None:
     """Show the standing records to a new fold: settings, then entries, then passes."""
     standing = active(records)
     if standing.recall_off:
@@ -212,15 +260,15 @@ def _replay(fold: Fold, entries: Sequence[Entry], records: Sequence[AnyRecord]) 
             fold.change(record.rules, record.overhead, record.recallable and not fold.recall_off)
             fold.fail(record.failed)
     decided = _decided(records)
-    for entry in entries[:decided]:
-        fold.add(entry)
+    for insertion in standing.insertions:
+        fold.insert(insertion)
+    for seq, entry in enumerate(entries[:decided]):
+        fold.add(entry, None if labels is None else labels[seq])
     for record in standing.records:
-        if isinstance(record, PassRecord):
-            fold.apply(record)
-        elif isinstance(record, ReasoningRecord):
-            fold.remove_reasoning(record)
-        elif isinstance(record, PolicyRecord):
+        if isinstance(record, PolicyRecord):
             fold.overflowed = None
+        else:
+            fold.apply(record)
     fold.tier = standing.tier
     fold.note_record(decided)
 
@@ -233,18 +281,16 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
 
 
 def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str) -> int | None:
-    """The first entry below the last cutoff that is not the one the records speak of.
+    """The first entry that is not the one the records speak of.
 
     What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning. A
-    body that a harness stored back stays ours when the pass that wrote it has fallen.
+    body that a harness stored back stays ours when the record that wrote it has fallen.
     """
     standing = active(records).records
-    passes = [record for record in records if isinstance(record, PassRecord)]
-    ours = {(elision.seq, elision.text) for record in passes for elision in record.elided}
-    known = [digest for r in standing if isinstance(r, PassRecord) for digest in r.below]
+    ours = {text for record in records for text in _bodies(record)}
     removals = [record for record in standing if isinstance(record, ReasoningRecord)]
     unreasoned = {seq for record in removals for seq in record.removed}
-    for seq, digest in enumerate(known):
+    for seq, digest in sorted(_digests(standing).items()):
         if seq >= len(entries):
             return seq
         if (seq, entries[seq].body) in ours or entry_digest(entries[seq]) == digest:
@@ -254,16 +300,63 @@ def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: 
     return None
 
 
+def _digests(standing: Sequence[Standing]) -> dict[int, str]:
+    """seq → digest of every entry that records speak of."""
+    known: dict[int, str] = {}
+    end = 0
+    for record in standing:
+        if isinstance(record, PassRecord | SummaryRecord):
+            known |= dict(enumerate(record.below, end))
+            end += len(record.below)
+    for record in standing:
+        if isinstance(record, EditRecord):
+            known |= dict(enumerate(record.digests, record.first))
+        elif isinstance(record, StubsRecord | PassRecord):
+            stubs = record.resolved if isinstance(record, StubsRecord) else record.stubs
+            known |= {stub.seq: stub.digest for stub in stubs}
+    return known
+
+
+def _bodies(record: AnyRecord) -> Iterator[tuple[int, str]]:
+    """The bodies that a record made, by seq."""
+    match record:
+        case PassRecord():
+            made: tuple[Elision | Resolution, ...] = (*record.elided, *record.stubs)
+            yield from ((one.seq, one.text) for one in made)
+        case StubsRecord():
+            yield from ((stub.seq, stub.text) for stub in record.resolved)
+        case EditRecord(op="rewrite", part=-1):
+            yield record.first, record.text
+        case _:
+            return
+
+
+def _reach(record: Standing) -> int | None:
+    """Below which entries a record speaks by digest; None where it speaks of a boundary only."""
+    match record:
+        case PassRecord():
+            return max([record.cutoff, *(stub.seq + 1 for stub in record.stubs)])
+        case StubsRecord():
+            return record.resolved[-1].seq + 1 if record.resolved else 0
+        case EditRecord():
+            return record.end
+        case SummaryRecord():
+            return record.upto
+        case _:
+            return None
+
+
 def _surviving(standing: Sequence[Standing], departed: int) -> int:
-    """How many records stay: passes whose cutoff is not above the departure, changes up to it.
+    """How many records stay: those that speak of nothing above the departure, changes up to it.
 
     A pass that stays keeps what was recorded before it, and the reasoning that it removed: sent
     again, that would follow what was changed.
     """
     kept = 0
     for index, record in enumerate(standing):
-        if isinstance(record, PassRecord):
-            if record.cutoff > departed:
+        reach = _reach(record)
+        if reach is not None:
+            if reach > departed:
                 break
             kept = index + 1
         elif kept == index and (isinstance(record, ReasoningRecord) or record.n <= departed):
@@ -276,7 +369,9 @@ def _decided(records: Sequence[AnyRecord]) -> int:
 
     A record made before it at a larger n was over entries that were cut off.
     """
-    last = records[-1]
-    if isinstance(last, RewindRecord):
-        return last.seq
-    return last.n if isinstance(last, Standing) else 0
+    for record in reversed(records):
+        if isinstance(record, RewindRecord):
+            return record.seq
+        if isinstance(record, Standing):
+            return record.n
+    return 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from compactor.core.facts import Facts
 from compactor.core.model import Entry, plain_arguments
 from compactor.core.policy import named
 from compactor.core.texts import Loop, ReadTool
@@ -40,10 +41,22 @@ class TableWriter:
     def __init__(self, loop: Loop) -> None:
         self._texts = loop.table
         self._tools = loop.reads.tools
-        self._ref = loop.marker.ref_seq
+        self._marker = loop.marker
+        self._context = getattr(loop, "context", None)
+        self._id_digits = loop.recall.id_digits
 
-    def read(self, entry: Entry, error: bool, seq: int) -> FileRead | None:
-        """The row of a result that is a full read; None when it is none. O(arguments)."""
+    def read(
+        self, entry: Entry, error: bool, seq: int, facts: Facts | None = None
+    ) -> FileRead | None:
+        """The row of a result that is a full read; None when it is none. O(arguments).
+
+        Args:
+            facts: of its insertion; they know better than the call.
+        """
+        if facts is not None and facts.kind == "read" and not facts.is_stub:
+            return None if error else self.known(facts)
+        if facts is not None and facts.kind != "result":
+            return None
         call = entry.call
         if call is None or error:
             return None
@@ -56,10 +69,26 @@ class TableWriter:
                     path=self._cell(path),
                     lines=self._lines(tool, arguments),
                     sha="",
-                    result=self._ref.format(seq=seq),
+                    result=self._result(facts) or self._marker.ref_seq.format(seq=seq),
                 )
                 return FileRead(_identity(path), row)
         return None
+
+    def known(self, facts: Facts) -> FileRead:
+        """The row of a full read whose facts are known."""
+        lines = f"{facts.first}-{facts.last} of {facts.total}" if facts.total else "empty"
+        row = self._texts.row.format(
+            path=self._cell(facts.path),
+            lines=lines,
+            sha=facts.sha[: self._context.sha_digits],
+            result=self._result(facts),
+        )
+        return FileRead(facts.resolved or _identity(facts.path), row)
+
+    def _result(self, facts: Facts | None) -> str:
+        if facts is None:
+            return ""
+        return self._marker.ref_id.format(id=f"{facts.number:0{self._id_digits}x}")
 
     def table(self, reads: Iterable[FileRead], recallable: bool) -> str:
         """What follows the last marker of a pass; "" without reads.

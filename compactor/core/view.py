@@ -1,0 +1,93 @@
+"""What the model sees in place of what was handed in: the effect of records, one after another.
+
+The one place that knows what a record shows. The fold counts its tokens, `render` checks that it
+speaks of these entries, lenses put it into native data. Decides nothing; a record holds the text it
+made. Specification: DESIGN sections 2 and 6.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from compactor.core.journal import (
+    GONE,
+    AnyRecord,
+    EditRecord,
+    PassRecord,
+    Resolution,
+    StubsRecord,
+    SummaryRecord,
+)
+
+
+class Run(NamedTuple):
+    """Entries first..end-1 shown as one user message.
+
+    protected: a summary: no edit may touch it.
+    """
+
+    first: int
+    end: int
+    text: str
+    protected: bool = False
+
+
+class View:
+    """What differs from the entries as they were handed in. Every change is O(what it changes).
+
+    Attributes:
+        bodies: seq → text shown as a result's body, media gone.
+        elided: those of them that stand for a result that is not shown.
+        revised: those of them whose text somebody edited; passes leave them alone.
+        replies: seq → part → text, of assistant and user entries.
+        runs: first seq → run; hidden: seq → first seq of its run.
+        unreasoned: seqs whose signed reasoning is not shown.
+    """
+
+    def __init__(self) -> None:
+        self.bodies: dict[int, str] = {}
+        self.elided: dict[int, str] = {}
+        self.revised: dict[int, None] = {}
+        self.replies: dict[int, dict[int, str]] = {}
+        self.runs: dict[int, Run] = {}
+        self.hidden: dict[int, int] = {}
+        self.unreasoned: dict[int, None] = {}
+
+    def apply(self, record: AnyRecord) -> None:
+        """Show a record. Of reasoning only the caller knows whether the entry is still the same."""
+        match record:
+            case PassRecord():
+                for elision in record.elided:
+                    self.bodies[elision.seq] = self.elided[elision.seq] = elision.text
+                self._resolve(record.stubs)
+            case StubsRecord():
+                self._resolve(record.resolved)
+            case SummaryRecord():
+                self._hide(Run(0, record.upto, record.text, protected=True))
+            case EditRecord(op="rewrite", part=-1):
+                self.bodies[record.first] = record.text
+                self.revised[record.first] = None
+                self.elided.pop(record.first, None)
+            case EditRecord(op="rewrite"):
+                self.replies.setdefault(record.first, {})[record.part] = record.text
+            case EditRecord():
+                self._hide(Run(record.first, record.end, record.text))
+            case _:
+                pass
+
+    def shows(self, seq: int) -> bool:
+        """Whether an entry is shown at all, as it is or otherwise."""
+        return seq not in self.hidden
+
+    def _resolve(self, resolved: tuple[Resolution, ...]) -> None:
+        for resolution in resolved:
+            self.bodies[resolution.seq] = resolution.text
+            if resolution.target == GONE:
+                self.elided[resolution.seq] = resolution.text
+
+    def _hide(self, run: Run) -> None:
+        """Runs inside the new one go with it; one that reaches into it ends where it begins."""
+        for seq in range(run.first, run.end):
+            self.runs.pop(seq, None)
+            self.hidden[seq] = run.first
+        self.runs[run.first] = run
