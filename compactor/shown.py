@@ -11,29 +11,71 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from compactor.core.errors import InputError
 from compactor.core.model import Entry, Path
 from compactor.core.view import View
 from compactor.formats.edits import Edit, apply_edits, like
-from compactor.formats.lens import Lens, SignedReasoning
+from compactor.formats.lens import Lens, Revisions, SignedReasoning
 from compactor.formats.objects import step_into
 
 
 def edits_of(
-    lens: Lens, root: Any, entries: Sequence[Entry], seqs: Iterable[int], view: View, removed: str
+    lens: Lens,
+    root: Any,
+    entries: Sequence[Entry],
+    view: View,
+    removed: str,
+    seqs: Iterable[int] | None = None,
 ) -> list[Edit]:
-    """The edits that show some entries as a view has them. O(the entries).
+    """The edits that show entries as a view has them. O(what differs).
 
     Args:
         removed: what a message keeps that would be left empty without its reasoning.
+        seqs: of the results and turns to show; None for all, revisions included.
     """
     edits: list[Edit] = []
-    for seq in seqs:
+    for seq in sorted({*view.bodies, *view.unreasoned}) if seqs is None else seqs:
         entry = entries[seq]
         text = view.bodies.get(seq)
+        if not view.shows(seq):
+            continue
         if text is not None and (entry.body != text or entry.parts):
             edits += lens.rewrite_body(root, entry, text)
         elif text is None and isinstance(lens, SignedReasoning):
             edits += lens.remove_reasoning(root, entry, removed)
+    return edits + revisions_of(lens, root, entries, view) if seqs is None else edits
+
+
+def revisions_of(
+    lens: Lens,
+    root: Any,
+    entries: Sequence[Entry],
+    view: View,
+    carried: frozenset[int] = frozenset(),
+) -> list[Edit]:
+    """The edits that show runs of entries as one message, and rewritten texts. O(what differs).
+
+    Args:
+        carried: first seqs of the runs that the request shows already.
+
+    Raises:
+        InputError: `input.no_revisions` where a format has no place for them.
+    """
+    if not view.runs and not view.replies:
+        return []
+    if not isinstance(lens, Revisions):
+        raise InputError(
+            f"format {lens.name!r} has no place for revised text",
+            code="input.no_revisions",
+            hint="convert the recording to a request format first",
+        )
+    edits: list[Edit] = []
+    for first, run in sorted(view.runs.items()):
+        if first not in carried:
+            edits += lens.replace_run(root, entries[first : run.end], run.text)
+    for seq, texts in sorted(view.replies.items()):
+        for part, text in sorted(texts.items()) if view.shows(seq) else ():
+            edits += lens.rewrite_text(root, entries[seq], part, text)
     return edits
 
 
@@ -61,15 +103,32 @@ class ShownMessages:
         self._removed = removed
         self._clear()
 
-    def show(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
-        """The request with the view's changes; untouched messages are the same objects."""
+    def show(
+        self,
+        root: Any,
+        entries: Sequence[Entry],
+        view: View,
+        carried: frozenset[int] = frozenset(),
+    ) -> Any:
+        """The request with the view's changes; untouched messages are the same objects.
+
+        Args:
+            carried: first seqs of the runs that the request shows already.
+        """
+        revisions = revisions_of(self._lens, root, entries, view, carried)
+        shown = self._bodies(root, entries, view)
+        return apply_edits(shown, revisions) if revisions else shown
+
+    def _bodies(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
+        """The request with results and reasoning as the view has them."""
         for seq, (entry, text) in self._changed.items():
             in_view = view.bodies.get(seq) == text and (text is not None or seq in view.unreasoned)
+            in_view = in_view and view.shows(seq)
             if not in_view or entries[seq] is not entry:
                 self._clear()
                 break
         for seq in (*view.bodies, *view.unreasoned):
-            if seq not in self._changed:
+            if seq not in self._changed and view.shows(seq):
                 self._add(root, entries, view, seq)
         if not self._seqs:
             return root
@@ -110,7 +169,7 @@ class ShownMessages:
         if made is not None and native is made.native and native == made.snapshot:
             return made.shown
         at = (*self._base, index)
-        edits = edits_of(self._lens, root, entries, seqs, view, self._removed)
+        edits = edits_of(self._lens, root, entries, view, self._removed, seqs)
         inner = [Edit(e.path[len(at) :], e.value) for e in edits if e.path[: len(at)] == at]
         shown = apply_edits(native, inner)
         if isinstance(native, dict):  # what a model holds cannot be compared to what it held

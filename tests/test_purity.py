@@ -34,6 +34,7 @@ LAYERS = (
     ("compactor.models", "compactor.config"),
     ("compactor.transcript", "compactor.choose"),
     ("compactor.shown", "compactor.breakpoints", "compactor.reasoning"),
+    ("compactor.request",),
     ("compactor.api",),
     ("compactor",),
     ("compactor.conformance", "compactor.stdio"),

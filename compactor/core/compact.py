@@ -28,8 +28,8 @@ from compactor.core.journal import (
 )
 from compactor.core.laws import check_pass
 from compactor.core.model import Entry, Kind
-from compactor.core.plan import Plan, make_plan, tier
-from compactor.core.resume import Resumed, Settings, resume
+from compactor.core.plan import Plan, forced_plan, make_plan, tier
+from compactor.core.resume import Forced, Resumed, Settings, resume
 
 
 class Decision(NamedTuple):
@@ -106,7 +106,9 @@ class _Call:
         for seq in fold.echoes[bisect_left(fold.echoes, self.first_new) :]:
             text = "a call's arguments hold a marker instead of what it stands for"
             self.findings.append(Finding("marker_in_call", text, seq=fold.labels[seq]))
-        if self.settings.overflowed:
+        if self.settings.forced is not None:
+            why = self._forced(self.settings.forced)
+        elif self.settings.overflowed:
             why = self._overflowed()
         else:
             why = self._maybe_pass("threshold", again=self.fold.overflowed == self.fold.n)
@@ -212,6 +214,14 @@ class _Call:
         if freed == 0:
             return "nothing_to_free"
         self._pass(plan, "overflow")
+        return "passed"
+
+    def _forced(self, forced: Forced) -> str:
+        """The pass that the caller asks for."""
+        plan = forced_plan(self.fold, forced, self.settings.stored)
+        if not plan.elided:
+            return "nothing_to_free"
+        self._pass(plan, "asked")
         return "passed"
 
     def _pass(self, plan: Plan, trigger: str) -> None:

@@ -454,12 +454,20 @@ class Fold:
 
     def _classify(self, seq: int) -> None:
         """Put a result among the candidates if plans may have to look at it."""
+        candidate = self.candidate(seq)
+        if candidate is not None:
+            self.candidates.add(candidate)
+
+    def candidate(self, seq: int) -> Candidate | None:
+        """A result that could go, whatever that saves; None for what must stay as it is."""
         view, facts = self.view, self.facts.get(seq)
         if seq in view.elided or seq in view.revised or seq in view.hidden:
-            return
+            return None
         entry = self.standing(seq)
-        if entry.empty or self.kept_by_rule(seq) or (facts is not None and facts.is_stub):
-            return
+        if entry.kind is not Kind.TOOL or entry.empty or self.kept_by_rule(seq):
+            return None
+        if facts is not None and facts.is_stub:
+            return None
         self.work.rendered += 1
         failed = self.is_error(entry)
         marker = self._writer.write(entry, failed, self._reference(seq), facts)
@@ -468,8 +476,7 @@ class Fold:
         read = self.tables.read(entry, failed, self.labels[seq], facts)
         if read is not None:
             gain -= self.measure.text(read.row)
-        evidence = self.is_evidence(entry)
-        self.candidates.add(Candidate(seq, tokens, gain, evidence, marker, read))
+        return Candidate(seq, tokens, gain, self.is_evidence(entry), marker, read)
 
 
 def _beside_digest(entry: Entry) -> tuple[object, ...]:

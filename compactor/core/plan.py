@@ -14,6 +14,7 @@ from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
 from compactor.core.journal import Resolution
 from compactor.core.policy import Rules
+from compactor.core.resume import Forced
 from compactor.core.stubs import Stored
 
 
@@ -105,6 +106,21 @@ def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
         _settled(fold, limits, spending, floor, end),
         tuple(stubs),
     )
+
+
+def forced_plan(fold: Fold, forced: Forced, stored: Stored) -> Plan:
+    """The plan of a pass that the caller asks for: no budget, no threshold. O(candidates)."""
+    cutoff = max(fold.cutoff, min(forced.cutoff, fold.n))
+    known, end = fold.candidates.by_seq, min(cutoff, fold.answered(fold.n))
+    if forced.elide is None:
+        could = (known[seq] for seq in sorted(known) if seq < end)
+        elided = [c for c in could if c.gain >= fold.rules.min_gain]
+    else:
+        elided = [c for c in map(fold.candidate, sorted(set(forced.elide))) if c and c.seq < end]
+    stubs, texts = _stubs(fold, elided, cutoff, stored), _texts(fold, elided)
+    freed = sum(candidate.tokens for candidate in elided)
+    freed -= sum(fold.measure.rewritten(text) for text in texts) + _cost(fold, stubs)
+    return Plan(fold.tier, cutoff, tuple(elided), texts, freed, None, 0, stubs=tuple(stubs))
 
 
 def _going(

@@ -47,6 +47,17 @@ def _nothing_stored(_number: int) -> str | None:
     return None
 
 
+class Forced(NamedTuple):
+    """A pass that the caller asks for, whatever it is worth.
+
+    cutoff: where the recent region begins, as an index.
+    elide: indexes of the results to elide; None for all that may go, with no budget for evidence.
+    """
+
+    cutoff: int
+    elide: tuple[int, ...] | None = None
+
+
 class Settings(NamedTuple):
     """Everything a decision depends on beside the entries and the journal.
 
@@ -55,6 +66,8 @@ class Settings(NamedTuple):
     overflowed: the provider refused this very request as too long.
     force: start afresh where the journal is foreign.
     model: pinned in the header of a new journal.
+    forced: make this pass at the end of the entries.
+    session: name, for the header of a new journal.
     own: the journal is this conversation's, whatever it looks like.
     labels: what a session calls the entries; None where that is their index.
     stored: the full text that a stub stands for, by the number of the result.
@@ -69,7 +82,9 @@ class Settings(NamedTuple):
     overflowed: bool = False
     force: bool = False
     model: str = ""
+    forced: Forced | None = None
     own: bool = False
+    session: str = ""
     labels: Sequence[int] | None = None
     stored: Stored = _nothing_stored
 
@@ -126,6 +141,7 @@ def _start(entries: Sequence[Entry], settings: Settings, findings: list[Finding]
         first_digest=entry_digest(entries[0]) if entries else "",
         failed=tuple(sorted(set(settings.failed))),
         model=settings.model,
+        session=settings.session,
     )
     return Resumed(_new_fold(header, settings), [header], 0, findings)
 

@@ -101,6 +101,26 @@ class SignedReasoning(Protocol):
 
 
 @runtime_checkable
+class Revisions(Protocol):
+    """A format in which summaries and edits can be shown: all shapes of requests."""
+
+    def replace_run(self, root: Any, entries: Sequence[Entry], text: str) -> list[Edit]:
+        """Edits that show a run of entries as one user message.
+
+        What the entries hold goes, and what is left of a message that holds other entries too
+        stays; the provider's rules on who speaks after whom hold in what comes out.
+
+        Args:
+            entries: adjacent, oldest first; no call in it has a result outside.
+        """
+        ...
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        """Edits that put `text` in the place of the text `entry.parts[part]`."""
+        ...
+
+
+@runtime_checkable
 class Threads(Protocol):
     """A format whose files may hold several conversations: sub-agents, runs, recorded requests."""
 
