@@ -10,20 +10,29 @@ No model is involved: the same history gives the same bytes on every machine. Se
 """
 
 from compactor.api import Outcome, Policy, compact, render
+from compactor.calibration import Calibration, calibrate
+from compactor.conversion import Converted, convert
 from compactor.core.errors import CompactorError
 from compactor.core.journal import Journal
 from compactor.core.report import Report
+from compactor.inspection import Inspected, inspect
 from compactor.transcript import Transcript, detect, load
 
 __all__ = [
+    "Calibration",
     "CompactorError",
+    "Converted",
+    "Inspected",
     "Journal",
     "Outcome",
     "Policy",
     "Report",
     "Transcript",
+    "calibrate",
     "compact",
+    "convert",
     "detect",
+    "inspect",
     "load",
     "render",
 ]

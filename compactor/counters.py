@@ -1,9 +1,10 @@
-"""Token counters by name: tiktoken over vocabularies that ship in the package, and `chars4`.
+"""Token counters by name: tiktoken over vocabularies that ship in the package, `chars4`, and ctok.
 
 Nothing is downloaded (`tiktoken.get_encoding` would), and tiktoken and a vocabulary are loaded at
 the first count, once. A count is a pure function of the text: it never raises on any str, lone
 surrogates included; text that looks like a special token is text; huge texts are counted in
-segments (`compactor/segments.py`). Counts are remembered by content, bounded in bytes.
+segments (`compactor/segments.py`). Counts are remembered by content, bounded in bytes. ctok counts
+for Claude and is a package of its own: whoever asks for it without having it is told.
 Specification: DESIGN section 3, Tokens; the files: `data/README.md`.
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib.util
 import struct
 import sys
 import threading
+import unicodedata
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
@@ -34,6 +37,9 @@ MEMO_BYTES = 64 * 1024 * 1024
 
 MEMO_TEXT_CHARS = 64 * 1024
 """Texts longer than this are remembered by their sha256 and not kept alive."""
+
+CTOK = "ctok"
+"""The package that counts for Claude: an unofficial reconstruction, see docs/recordings.md."""
 
 _ENTRY_BYTES = 250  # key, links and value of a remembered text, beside the text itself
 
@@ -181,6 +187,41 @@ class Tiktoken:
             return self._encode
 
 
+class Ctok:
+    """Counts as Claude does, with the package ctok; see `Counter`. Some 0.3 MB/s.
+
+    Args:
+        name: of the counter.
+        version: of Claude, as ctok names the tokenizer's generation.
+        frame: tokens that ctok adds for the message around a text.
+        memo: remembers counts; may be shared by counters.
+    """
+
+    def __init__(self, name: str, version: str, frame: int, memo: Memo) -> None:
+        self.name = name
+        self._version = version
+        self._frame = frame
+        self._memo = memo
+        self._token_count: Callable[[str, str], int] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Its counts depend on the Unicode tables of Python, too."""
+        from importlib.metadata import version  # what only those need who count so
+
+        release = version(CTOK)
+        return f"{self.name}/{CTOK}-{release}/unicode-{unicodedata.unidata_version}"
+
+    def count(self, text: str) -> int:
+        """Tokens of any str; 0 for "". Remembered."""
+        return self._memo.get_or(self.name, text, self._count) if text else 0
+
+    def _count(self, text: str) -> int:
+        if self._token_count is None:
+            self._token_count = importlib.import_module(CTOK).token_count
+        return self._token_count(text, self._version) - self._frame
+
+
 def read_tokens(name: str) -> list[bytes]:
     """The tokens of a shipped vocabulary, in the order of their ranks.
 
@@ -206,17 +247,25 @@ def get(name: str) -> Counter:
     """The counter of a name; the same object every time. Loads nothing.
 
     Raises:
-        PolicyError: `policy.range` for a name that is not in `NAMES`.
+        PolicyError: `policy.range` for a name that is not in `KNOWN`; `policy.not_installed` for
+            one that needs a package which is not there.
     """
     counter = _COUNTERS.get(name)
+    if isinstance(counter, Ctok) and importlib.util.find_spec(CTOK) is None:
+        raise PolicyError(
+            f"the counter {name!r} needs the package {CTOK}, which is not installed",
+            code="policy.not_installed",
+            path="counter",
+            hint="pip install 'transcript-compactor[claude]' (Python 3.12 or newer)",
+        )
     if counter is None:
-        near = difflib.get_close_matches(str(name), NAMES, n=1)
+        near = difflib.get_close_matches(str(name), KNOWN, n=1)
         meant = f"did you mean {near[0]!r}? " if near else ""
         raise PolicyError(
             f"unknown counter {name!r}",
             code="policy.range",
             path="counter",
-            hint=f"{meant}known: {', '.join(NAMES)}",
+            hint=f"{meant}known: {', '.join(KNOWN)}",
         )
     return counter
 
@@ -240,5 +289,9 @@ _COUNTERS: dict[str, Counter] = {
     "o200k_base": Tiktoken(O200K, _MEMO),
     "cl100k_base": Tiktoken(CL100K, _MEMO),
     "chars4": Chars4(),
+    "claude_v3": Ctok("claude_v3", "3.0", 7, _MEMO),
+    "claude_v4_7": Ctok("claude_v4_7", "4.8", 6, _MEMO),
 }
-NAMES = tuple(_COUNTERS)
+KNOWN = tuple(_COUNTERS)
+NAMES = tuple(name for name, counter in _COUNTERS.items() if not isinstance(counter, Ctok))
+"""Those that need no other package."""

@@ -13,6 +13,7 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 
@@ -95,23 +96,29 @@ def copy_aside(file: FileIO, path: Path) -> Path:
     return aside
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` in a file's place at once: readers see the old or the new, never a part.
+def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Put other bytes in a file's place at once: readers see the old or the new, never a part.
 
     The file keeps its mode; a link stays a link; a device or a pipe is written to as it is.
+
+    Args:
+        pieces: of the new bytes, written one after the other.
 
     Raises:
         OSError: the file is as it was then.
     """
     known = _known(path)
     if known is not None and not stat.S_ISREG(known.st_mode):
-        path.write_bytes(data)
+        with path.open("wb") as device:
+            device.writelines(pieces)
         return
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         with _new_file(temporary, 0o666) as file:
-            _write_all(file, data)
+            for piece in pieces:
+                _write(file, piece)
+            os.fsync(file.fileno())
         if known is not None:
             temporary.chmod(stat.S_IMODE(known.st_mode))
         temporary.replace(target)
@@ -191,7 +198,11 @@ def _new_file(path: Path, mode: int) -> FileIO:
 
 def _write_all(file: FileIO, data: bytes) -> None:
     """All of it, on the disk. A write may be short where the disk is nearly full."""
+    _write(file, data)
+    os.fsync(file.fileno())
+
+
+def _write(file: FileIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
-    os.fsync(file.fileno())

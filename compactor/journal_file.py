@@ -76,7 +76,7 @@ def write_lines(records: Iterable[AnyRecord], last: str) -> tuple[bytes, str]:
     lines = []
     for record in records:
         data = encode_record(record).encode("utf-8")
-        last = _sum(last, data)
+        last = line_sum(last, data)
         lines.append(b"".join((_HEAD, last.encode(), _MIDDLE, data, b"}\n")))
     return b"".join(lines), last
 
@@ -259,12 +259,13 @@ def _read_line(line: bytes, last: str, place: str) -> tuple[str, bytes]:
     given, record = line[len(_HEAD) : len(_HEAD) + _SUM_CHARS], line[_RECORD_AT:-1]
     if line != b"".join((_HEAD, given, _MIDDLE, record, b"}")):
         raise _damaged("this is no line of a journal", place)
-    if given != _sum(last, record).encode():
+    if given != line_sum(last, record).encode():
         raise _damaged("the checksum is not that of this line and those before it", place)
     return given.decode(), record
 
 
-def _sum(last: str, record: bytes) -> str:
+def line_sum(last: str, record: bytes) -> str:
+    """The sum of a line: over the sum of the line before and the bytes of its record."""
     return hashlib.sha256(last.encode() + record).hexdigest()[:_SUM_CHARS]
 
 

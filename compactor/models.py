@@ -276,8 +276,8 @@ _SUFFIX = re.compile(
 
 
 def _check_counter(name: str) -> None:
-    if name not in counters.NAMES:
-        raise ValueError(f"`counter` is {name!r}; it must be one of {', '.join(counters.NAMES)}")
+    if name not in counters.KNOWN:
+        raise ValueError(f"`counter` is {name!r}; it must be one of {', '.join(counters.KNOWN)}")
 
 
 def _key(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from compactor import breakpoints, reasoning
+from compactor import breakpoints, installed, reasoning
 from compactor import models as model_table
 from compactor.choose import choose, overhead, with_pins
 from compactor.core import policy as core_policy
@@ -29,8 +29,6 @@ from compactor.core.report import Fate, Report, fates, make_report
 from compactor.core.resume import Forced, Settings, begins
 from compactor.core.stubs import Stored
 from compactor.core.view import View
-from compactor.formats import detect as detect_lens
-from compactor.formats import lens as lens_named
 from compactor.formats.lens import CacheBreakpoints, Lens
 from compactor.formats.native import Edit, apply_edits
 from compactor.loop import loop
@@ -88,11 +86,18 @@ class Given(NamedTuple):
         return self.workings.fold if self.workings is not None else None
 
 
+def fold_of(journal: Journal) -> Fold | None:
+    """The workings that a journal carries. Only to look at: they grow with the next call."""
+    workings: _Workings | None = journal.peek_workings()
+    return workings.fold if workings is not None else None
+
+
 class Asked(NamedTuple):
     """What the caller of one request wants beside the policy; see `compactor.compact`.
 
     fates: `explain`; breakpoints: `place_breakpoints`.
     forced: make this very pass.
+    cold: the provider's cache has expired.
     """
 
     counter: Counter | None = None
@@ -105,6 +110,7 @@ class Asked(NamedTuple):
     breakpoints: bool = False
     models: ModelTable | None = None
     forced: Forced | None = None
+    cold: bool = False
 
 
 class Own(NamedTuple):
@@ -216,7 +222,7 @@ def _read(request: Any, format_name: str | None, workings: _Workings | None) -> 
             return Transcript(workings.lens, request, reading)
         except InputError:
             workings = None
-    lens = lens_named(format_name) if format_name else detect_lens(request)
+    lens = installed.lens(format_name) if format_name else installed.detect(request)
     known = workings.reading if workings is not None and workings.lens is lens else None
     return Transcript(lens, request, lens.read(request, known))
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from compactor.core.errors import InputError
 from compactor.core.model import Entry, Path
 from compactor.core.view import View
-from compactor.formats.edits import Edit, apply_edits, like
+from compactor.formats.edits import Edit, apply_edits
 from compactor.formats.lens import Lens, Revisions, SignedReasoning
-from compactor.formats.objects import step_into
+from compactor.formats.messages import value_at
 
 
 def edits_of(
@@ -129,52 +129,55 @@ class ShownMessages:
                 break
         for seq in (*view.bodies, *view.unreasoned):
             if seq not in self._changed and view.shows(seq):
-                self._add(root, entries, view, seq)
+                self._add(entries, view, seq)
         if not self._seqs:
             return root
-        base = self._base
-        native = step_into(root, base[0]) if base else root
-        items = list(native)
-        for index, seqs in self._seqs.items():
-            items[index] = self._message(root, index, items[index], entries, view, seqs)
-        shown = like(native, items)
-        return apply_edits(root, [Edit(base, shown)]) if base else shown
+        made = (
+            Edit(at, self._message(root, at, entries, view, seqs))
+            for at, seqs in self._seqs.items()
+        )
+        return apply_edits(root, made)
 
     def _clear(self) -> None:
-        self._base: Path = ()
         self._changed: dict[int, tuple[Entry, str | None]] = {}
-        self._seqs: dict[int, list[int]] = {}
-        self._made: dict[int, _Made] = {}
+        self._seqs: dict[Path, list[int]] = {}
+        self._made: dict[Path, _Made] = {}
 
-    def _add(self, root: Any, entries: Sequence[Entry], view: View, seq: int) -> None:
+    def _add(self, entries: Sequence[Entry], view: View, seq: int) -> None:
         """A changed entry that was not shown before; it may lie in several messages."""
         entry = entries[seq]
         self._changed[seq] = entry, view.bodies.get(seq)
-        self._base = () if isinstance(root, (list, tuple)) else entry.at[:1]
         places = [entry.at, *(part.at for part in entry.parts if part.signed)]
-        for index in dict.fromkeys(int(place[len(self._base)]) for place in places):
-            self._seqs.setdefault(index, []).append(seq)
-            self._made.pop(index, None)
+        for at in dict.fromkeys(map(_message_at, places)):
+            self._seqs.setdefault(at, []).append(seq)
+            self._made.pop(at, None)
 
     def _message(
         self,
         root: Any,
-        index: int,
-        native: Any,
+        at: Path,
         entries: Sequence[Entry],
         view: View,
         seqs: list[int],
     ) -> Any:
-        made = self._made.get(index)
+        native, made = value_at(root, at), self._made.get(at)
         if made is not None and native is made.native and native == made.snapshot:
             return made.shown
-        at = (*self._base, index)
         edits = edits_of(self._lens, root, entries, view, self._removed, seqs)
         inner = [Edit(e.path[len(at) :], e.value) for e in edits if e.path[: len(at)] == at]
         shown = apply_edits(native, inner)
         if isinstance(native, dict):  # what a model holds cannot be compared to what it held
-            self._made[index] = _Made(native, _snapshot(native, _DEPTH), shown)
+            self._made[at] = _Made(native, _snapshot(native, _DEPTH), shown)
         return shown
+
+
+def _message_at(path: Path) -> Path:
+    """The address of the message that an address lies in: it ends at the first list.
+
+    Of a recording, whose messages may lie in several lists, or in none: then it is all of it.
+    """
+    ends = (depth for depth, step in enumerate(path, 1) if isinstance(step, int))
+    return path[: next(ends, 0)]
 
 
 _DEPTH = 50

@@ -16,7 +16,7 @@ Problem = tuple[int, str]
 MAY_IMPORT = frozenset(
     (
         *("__future__", "binascii", "bisect", "collections", "copy", "dataclasses", "datetime"),
-        *("decimal",),
+        *("array", "decimal"),
         *("difflib", "enum", "hashlib", "itertools", "json", "msgspec", "operator", "re", "string"),
         *("types", "typing"),
     )

@@ -12,7 +12,7 @@ import compactor
 from compactor import Policy, Transcript
 from compactor.core.errors import InputError
 from compactor.core.model import Entry, Kind, Reading, Usage, entry_digest
-from compactor.formats.lens import Lens
+from compactor.formats.lens import Lens, RecordedUsage, Threads
 from compactor.formats.native import Rows, apply_edits, read_document
 
 RECORDED = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
@@ -174,6 +174,7 @@ def check_damage(lens: Lens, root: Any) -> None:
         assert lens.recognises(native) in (True, False)
         try:
             reading = lens.read(native)
+            _check_beside(lens, native, reading)
         except InputError as error:
             if error.code != "input.shape":
                 raise
@@ -188,3 +189,11 @@ def check_damage(lens: Lens, root: Any) -> None:
                     if isinstance(value, str):
                         edits = lens.rewrite_argument(native, entry, index, (key,), "gone")
                         apply_edits(native, edits)
+
+
+def _check_beside(lens: Lens, native: Any, reading: Reading) -> None:
+    """What a lens says beside a reading: usage of all requests, and threads that can be read."""
+    if isinstance(lens, RecordedUsage):
+        assert len(reading.usage) <= sum(usage.requests for usage in lens.all_usage(native))
+    for name in lens.threads(native) if isinstance(lens, Threads) else ():
+        lens.of_thread(name).read(native)

@@ -11,7 +11,7 @@ from claude_rows import Json, codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Usage
-from compactor.formats.claude_code import ClaudeCode, all_usage, threads
+from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.native import apply_edits, read_document
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -35,9 +35,9 @@ def test_b30_one_reply_over_several_lines_is_one_call_and_one_turn(bugs: Path) -
         Usage(n=3, input=6, cache_read=1000, cache_write=200, output=40, model="m"),
     )
     assert reading.usage == calls
-    assert [usage.n for usage in all_usage(document.root)] == [0, 0]
+    assert [usage.n for usage in LENS.all_usage(document.root)] == [0, 0]
     totals = [
-        sum(getattr(usage, key) for usage in all_usage(document.root))
+        sum(getattr(usage, key) for usage in LENS.all_usage(document.root))
         for key in ("input", "cache_write", "cache_read", "output")
     ]
     assert totals == [10, 1200, 1000, 199]
@@ -119,13 +119,13 @@ def test_b73_the_live_branch_is_the_one_with_the_newest_message(bugs: Path) -> N
         ("assistant", ["live"]),
         ("user", ["next"]),
     ]
-    assert codes(reading) == ["off_branch"]
+    assert codes(reading) == ["off_branch", "other_threads"]
 
 
 @with_bugs
 def test_b73_a_sidechain_is_a_transcript_of_its_own(bugs: Path) -> None:
     root = read_document((bugs / "B73.jsonl").read_bytes(), "B73.jsonl").root
-    assert threads(root) == ["ag1"]
+    assert LENS.threads(root) == ["main", "ag1"]
     assert shown(ClaudeCode("ag1").read(root)) == [
         ("user", ["sub task"]),
         ("assistant", ["sub done"], []),
@@ -229,7 +229,7 @@ def test_recorded_usage_is_one_per_message_id_with_its_last_lines_numbers(path: 
     rows = raw_rows(path)
     root = read_document(path.read_bytes(), path.name).root
     reading = LENS.read(root)
-    assert [numbers(u) for u in all_usage(root)] == list(raw_calls(rows).values())
+    assert [numbers(u) for u in LENS.all_usage(root)] == list(raw_calls(rows).values())
     assert [numbers(u) for u in reading.usage] == list(raw_calls(raw_prompt(rows)).values())
     for usage in reading.usage:
         assert reading.entries[usage.n].kind is Kind.ASSISTANT
@@ -259,6 +259,7 @@ def test_no_finding_says_that_a_recorded_session_was_misread(path: Path) -> None
         "before_compaction",
         "cleared_by_harness",
         "off_branch",
+        "other_threads",
         "repeated_line",
         "subagent_file",
         "unanswered_call",

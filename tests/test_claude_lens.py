@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Usage
-from compactor.formats.claude_code import ClaudeCode, all_usage, threads
+from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.native import Rows, apply_edits
 
 LENS = ClaudeCode()
@@ -44,7 +44,7 @@ def test_calls_of_a_branch_that_was_left_are_in_all_usage_only() -> None:
     ]
     reading = read(*rows)
     assert [usage.cache_read for usage in reading.usage] == [2]
-    assert [usage.cache_read for usage in all_usage(Rows(rows))] == [1, 2]
+    assert [usage.cache_read for usage in LENS.all_usage(Rows(rows))] == [1, 2]
     assert reading.model == "n"
 
 
@@ -206,8 +206,8 @@ ROWS = st.fixed_dictionaries(
 @given(st.lists(st.one_of(ROWS, IDS), max_size=12))
 def test_any_lines_are_read_or_refused_and_no_line_is_read_twice(rows: list[Any]) -> None:
     root = Rows(rows)
-    all_usage(root)
-    for name in ["", *threads(root)]:
+    LENS.all_usage(root)
+    for name in ["", *LENS.threads(root)]:
         try:
             reading = ClaudeCode(name).read(root)
         except InputError:

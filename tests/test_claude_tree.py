@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
-from compactor.formats.claude_code import all_usage, threads
+from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.native import Rows
 
 # The turn.
@@ -307,14 +307,14 @@ def test_a_sidechain_in_the_same_file_is_offered_by_its_first_line() -> None:
         side(result("w", "y", "c1", "sub")),
     ]
     assert shown(read(*rows))[1:] == [("assistant", [], ["c1"]), ("tool", "c1", "main")]
-    assert threads(Rows(rows)) == ["x", "z"]
+    assert ClaudeCode().threads(Rows(rows)) == ["main", "x", "z"]
     assert shown(read(*rows, thread="x")) == [
         ("user", ["sub task"]),
         ("assistant", [], ["c1"]),
         ("tool", "c1", "sub"),
     ]
     assert read(*rows).usage == ()
-    assert [numbers(usage) for usage in all_usage(Rows(rows))] == [(2, 5, 0, 7)]
+    assert [numbers(usage) for usage in ClaudeCode().all_usage(Rows(rows))] == [(2, 5, 0, 7)]
 
 
 def test_a_subagents_own_file_is_read_as_its_thread() -> None:

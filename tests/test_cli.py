@@ -293,6 +293,7 @@ def test_a_missing_file_is_exit_1() -> None:
     done = CliRunner().invoke(cli, ["explain", "no.json"])
     assert done.exit_code == 1
     assert done.stderr.startswith("error: no.json: cannot be read: ")
+    assert done.stderr.endswith("[input.unreadable]\n")
 
 
 # -- failures

@@ -422,7 +422,7 @@ if os.name == "posix":
         assert (done.returncode, done.stdout) == (1, b"")
         assert done.stderr.decode() == (
             "error: <stdin>: cannot be read: it is closed (name a FILE, or pipe a transcript in) "
-            "[input.not_json]\n"
+            "[input.unreadable]\n"
         )
 
     def test_output_keeps_mode_and_link_of_the_file_it_replaces(tmp_path: Path) -> None:
@@ -548,7 +548,7 @@ if sys.platform == "linux":
         for limit in range(100):
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
             try:
-                replace_file(folder / "out", b"x" * 100)
+                replace_file(folder / "out", [b"x" * 60, b"x" * 40])
                 raise SystemExit(f"written at limit {limit}")
             except OSError:
                 pass

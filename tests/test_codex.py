@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Reading, Usage
-from compactor.formats.codex import Codex, all_usage
+from compactor.formats.codex import Codex
 from compactor.formats.native import Rows, apply_edits
 
 LENS = Codex()
@@ -83,7 +83,8 @@ def test_a_recording_is_written_back_byte_for_byte(path: Path) -> None:
 def test_requests_are_the_counts_whose_totals_changed(path: Path) -> None:
     rows = kit.rows_of(path)
     counts = raw_usage(rows)
-    assert [numbers(usage) for usage in all_usage(rows)] == [split(usage) for _, usage in counts]
+    found = [numbers(usage) for usage in LENS.all_usage(rows)]
+    assert found == [split(usage) for _, usage in counts]
     live = [(at, usage) for at, usage in counts if at > last_compaction(rows)]
     reading = LENS.read(rows)
     assert [numbers(usage) for usage in reading.usage] == [split(usage) for _, usage in live]
@@ -98,7 +99,7 @@ def test_usage_adds_up_to_the_totals_that_the_recording_keeps(path: Path) -> Non
     counts = [row["payload"] for row in rows if row["payload"].get("type") == "token_count"]
     infos = [count["info"]["total_token_usage"] for count in counts if count["info"]]
     total = max(infos, key=lambda info: int(info["total_tokens"]))
-    _, fresh, read, _, output = kit.totals(all_usage(rows))
+    _, fresh, read, _, output = kit.totals(LENS.all_usage(rows))
     assert (fresh + read, read, output) == (
         total["input_tokens"],
         total["cached_input_tokens"],
@@ -591,13 +592,13 @@ def test_any_rows_in_any_order_are_read_and_requests_are_made_over_what_is_there
     rows: list[Json],
 ) -> None:
     root = Rows(rows)
-    all_usage(root)
+    LENS.all_usage(root)
     try:
         reading = LENS.read(root)
     except InputError:
         return
     assert all(0 <= n <= len(reading.entries) for n in ns(reading))
     assert ns(reading) == sorted(ns(reading))
-    assert set(map(numbers, reading.usage)) <= set(map(numbers, all_usage(root)))
+    assert set(map(numbers, reading.usage)) <= set(map(numbers, LENS.all_usage(root)))
     places = [entry.at for entry in reading.entries]
     assert len(places) == len(set(places))

@@ -11,7 +11,7 @@ from claude_rows import codes, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import Call, PartKind, Reading
-from compactor.formats.copilot_cli import CopilotCli, threads
+from compactor.formats.copilot_cli import CopilotCli
 from compactor.formats.native import Rows, apply_edits
 
 LENS = CopilotCli()
@@ -211,14 +211,14 @@ def test_a_subagent_is_a_thread_of_its_own() -> None:
             result("x"),
         ]
     )
-    assert threads(rows) == ["ag", "x"]
+    assert LENS.threads(rows) == ["main", "ag", "x"]
     assert [row[0] for row in shown(LENS.read(rows))] == ["user", "assistant", "tool"]
     sub = CopilotCli("ag").read(rows)
     assert shown(sub) == [("user", ["task"]), ("assistant", ["sub"], [])]
     assert [usage.output for usage in sub.usage] == [3]
     with pytest.raises(InputError) as refused:
         CopilotCli("none").read(rows)
-    assert refused.value.hint == "threads: ag, x"
+    assert refused.value.hint == "threads: main, ag, x"
 
 
 def test_a_compaction_leaves_its_summary_and_what_was_said_since_it_began() -> None:

@@ -153,7 +153,7 @@ def test_an_unknown_counter_is_a_policy_error_with_the_names(name: str, meant: s
         "policy.range",
         "counter",
         f"unknown counter {name!r}",
-        f"{meant}known: o200k_base, cl100k_base, chars4",
+        f"{meant}known: o200k_base, cl100k_base, chars4, claude_v3, claude_v4_7",
     )
 
 

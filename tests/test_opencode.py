@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
 from compactor.formats.native import apply_edits
-from compactor.formats.opencode import OpenCode, all_usage
+from compactor.formats.opencode import OpenCode
 
 LENS = OpenCode()
 each_file = pytest.mark.parametrize("path", kit.files("opencode"), ids=lambda path: path.stem)
@@ -66,7 +66,7 @@ def test_requests_are_the_messages_with_tokens(path: Path) -> None:
     start = start_of(messages)
     live = [m for m in messages[start:] if m["info"].get("summary") is not True]
     reading = LENS.read(raw(path))
-    assert [numbers(usage) for usage in all_usage(raw(path))] == raw_usage(messages)
+    assert [numbers(usage) for usage in LENS.all_usage(raw(path))] == raw_usage(messages)
     assert [numbers(usage) for usage in reading.usage] == raw_usage(live)
 
 
@@ -299,7 +299,7 @@ def test_a_tool_that_the_user_ran_is_no_request() -> None:
     subtask = {"type": "subtask", "prompt": "review", "agent": "a"}
     reading = read(prompt("u", subtask), turn("a", tool("x"), used=tokens(0, 0, 0, 0)))
     assert shown(reading) == [("user", []), ("assistant", [], ["x"]), ("tool", "x", "ok")]
-    assert (reading.usage, all_usage(export(turn("a", tool("x"))))) == ((), [])
+    assert (reading.usage, LENS.all_usage(export(turn("a", tool("x"))))) == ((), [])
 
 
 # What is in the prompt.
@@ -341,7 +341,8 @@ def test_the_request_begins_at_the_last_finished_compaction() -> None:
         ("user", []),
     ]
     assert [(usage.n, usage.input) for usage in reading.usage] == [(3, 2)]
-    assert [usage.input for usage in all_usage(export(turn("s", used=tokens(9, 0, 0, 1))))] == [9]
+    alone = export(turn("s", used=tokens(9, 0, 0, 1)))
+    assert [usage.input for usage in LENS.all_usage(alone)] == [9]
     assert [(f.code, f.message[:2]) for f in reading.findings] == [
         ("before_compaction", "2 "),
         ("dropped_turns", "1 "),
@@ -540,5 +541,5 @@ def test_any_messages_in_any_order_are_read_and_no_result_twice(
     reading = LENS.read(root)
     places = [entry.at for entry in kit.tools(reading)]
     assert len(places) == len(set(places))
-    assert len(reading.usage) <= len(all_usage(root))
+    assert len(reading.usage) <= len(LENS.all_usage(root))
     assert all(0 <= usage.n <= len(reading.entries) for usage in reading.usage)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Reading
 from compactor.formats.native import Rows, apply_edits
-from compactor.formats.pi import Pi, all_usage
+from compactor.formats.pi import Pi
 
 LENS = Pi()
 DROPPED = ("aborted", "error")
@@ -57,7 +57,7 @@ def test_requests_are_the_turns_that_used_tokens(path: Path) -> None:
     rows = kit.rows_of(path)
     prompt, kept = raw_prompt(rows)
     reading = LENS.read(rows)
-    assert [numbers(usage) for usage in all_usage(rows)] == raw_usage(rows)
+    assert [numbers(usage) for usage in LENS.all_usage(rows)] == raw_usage(rows)
     assert [numbers(usage) for usage in reading.usage] == raw_usage(prompt[kept:])
     assert reading.model == messages(rows, "assistant")[-1]["model"]
 
@@ -274,7 +274,7 @@ def test_usage_of_dead_branches_is_in_all_usage_only() -> None:
         turn("a", "left", uses=(1, 0, 0, 1)),
         {**turn("b", "live", uses=(2, 0, 0, 2)), "parentId": "u"},
     )
-    assert [usage.input for usage in all_usage(rows)] == [1, 2]
+    assert [usage.input for usage in LENS.all_usage(rows)] == [1, 2]
     assert [usage.input for usage in LENS.read(rows).usage] == [2]
 
 
@@ -500,5 +500,5 @@ def test_any_tree_is_read_and_no_row_twice(rows: list[Json]) -> None:
         return
     places = [entry.at for entry in reading.entries]
     assert len(places) == len(set(places))
-    assert len(reading.usage) <= len(all_usage(root))
+    assert len(reading.usage) <= len(LENS.all_usage(root))
     assert all(0 <= usage.n <= len(reading.entries) for usage in reading.usage)

@@ -14,7 +14,7 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
 from compactor.formats.native import Rows, apply_edits
-from compactor.formats.qwen_code import QwenCode, threads
+from compactor.formats.qwen_code import QwenCode
 
 LENS = QwenCode()
 
@@ -196,14 +196,14 @@ def test_what_the_model_never_saw_is_not_read() -> None:
 def test_a_subagent_is_a_thread_of_its_own() -> None:
     side = {"isSidechain": True, "agentId": "ag"}
     rows = Rows([*SESSION, user("a", None, "task", **side), turn("b", "a", "sub", **side)])
-    assert threads(rows) == ["ag"]
+    assert LENS.threads(rows) == ["main", "ag"]
     assert len(LENS.read(rows).entries) == len(SESSION)
     assert [row[1] for row in shown(QwenCode("ag").read(rows))] == [["task"], ["sub"]]
     alone = LENS.read(Rows(rows[-2:]))
     assert codes(alone) == ["subagent_file"]
     with pytest.raises(InputError) as refused:
         QwenCode("none").read(rows)
-    assert refused.value.hint == "threads: ag"
+    assert refused.value.hint == "threads: main, ag"
 
 
 # Strange input.

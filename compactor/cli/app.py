@@ -27,6 +27,13 @@ COMMANDS = {
     "explain": Row("compactor.cli.explain:command", "Say of every entry what became of it."),
     "context": Row("compactor.cli.context:command", "Show what fills the context window."),
     "diff": Row("compactor.cli.diff:command", "Show what the elided results hide."),
+    "inspect": Row(
+        "compactor.cli.inspect:command", "Say what transcripts are and hold, a row a file."
+    ),
+    "calibrate": Row(
+        "compactor.cli.calibrate:command", "Fit token counts to what recordings say was used."
+    ),
+    "convert": Row("compactor.cli.convert:command", "Write a transcript as another format."),
     "models": Row(
         "compactor.cli.models:command", "Show the model table: windows, counters, prices."
     ),

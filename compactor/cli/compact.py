@@ -86,7 +86,7 @@ def command(
         looked = _decide(job, policy, transcript, asked, dry_run=dry_run)
     except JournalBegunError:  # of two first calls at once, the second goes on from the first
         looked = _decide(job, policy, transcript, asked, dry_run=dry_run)
-    outputs.hand_out(looked.outcome.request.to_bytes, to_json(looked.outcome.report))
+    outputs.hand_out(looked.outcome.request.pieces, to_json(looked.outcome.report))
     if not job.quiet:
         _talk(looked)
     if fail_on_overflow and looked.outcome.report.overflow:

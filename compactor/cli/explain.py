@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from compactor.cli.columns import aligned
 from compactor.cli.job import look
 from compactor.cli.options import Job, JobCommand, job_options
 from compactor.cli.says import why
@@ -52,16 +53,7 @@ def _table(fates: tuple[Fate, ...]) -> list[str]:
         )
         for fate in fates
     ]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
-    return [_line(row, widths) for row in (_COLUMNS, *rows)]
-
-
-def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = zip(_COLUMNS, row, widths, strict=True)
-    padded = (
-        cell.rjust(width) if name in _RIGHT else cell.ljust(width) for name, cell, width in cells
-    )
-    return "  ".join(padded).rstrip()
+    return aligned(_COLUMNS, rows, _RIGHT)
 
 
 def _legend(fates: tuple[Fate, ...]) -> list[str]:

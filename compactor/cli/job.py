@@ -23,6 +23,8 @@ from compactor.config import find_config, load_policy
 from compactor.core.errors import CompactorError, Finding, InputError, JournalError
 from compactor.core.journal import AnyRecord, Journal
 from compactor.core.policy import Policy
+from compactor.formats.sources import Bytes
+from compactor.inputs import of_stream, unreadable
 from compactor.journal_file import JournalFile
 from compactor.transcript import Transcript, load
 
@@ -77,25 +79,18 @@ def read_input(job: Job) -> Transcript:
     name = "<stdin>" if job.source in (None, STDIN) else str(job.source)
     try:
         if job.source in (None, STDIN):
-            return load(_piped(name), job.format, name=name, strict=job.strict)
-        return load(Path(name), job.format, strict=job.strict)
+            source = _piped(name)
+            return load(source, job.format, thread=job.thread, name=name, strict=job.strict)
+        return load(Path(name), job.format, thread=job.thread, strict=job.strict)
     except InputError as error:
         raise _placed(error, name) from error
 
 
-def _piped(name: str) -> bytes:
+def _piped(name: str) -> Bytes:
     """All of standard input."""
-    try:
-        if sys.stdin is None:
-            raise OSError("it is closed")
-        return sys.stdin.buffer.read()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror or error}",
-            code="input.not_json",
-            path=name,
-            hint="name a FILE, or pipe a transcript in",
-        ) from error
+    if sys.stdin is None:
+        raise unreadable(name, OSError("it is closed"), "name a FILE, or pipe a transcript in")
+    return of_stream(sys.stdin.buffer, name)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from compactor import models as model_table
+from compactor.cli.columns import aligned
 from compactor.cli.options import complete_models, models_option
 from compactor.cli.screen import plain, show, to_json
 from compactor.core.policy import SPELLING, Policy, Rules, resolve
@@ -72,17 +73,8 @@ def _policy(rules: Rules) -> dict[str, Any]:
 
 
 def _listed(known: Sequence[Model]) -> str:
-    rows: list[tuple[str, ...]] = [(*_COLUMNS, *_PRICES)]
-    rows += [(*_facts(model), *_prices(model.prices_at(0))) for model in known]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    heads = (*_COLUMNS, *_PRICES)
-    cells = zip(heads, row, widths, strict=True)
-    padded = (c.rjust(w) if head in _RIGHT else c.ljust(w) for head, c, w in cells)
-    return "  ".join(padded).rstrip()
+    rows = [(*_facts(model), *_prices(model.prices_at(0))) for model in known]
+    return "\n".join(aligned((*_COLUMNS, *_PRICES), rows, _RIGHT))
 
 
 def _facts(model: Model) -> tuple[str, ...]:

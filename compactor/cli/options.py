@@ -68,15 +68,15 @@ def _model_names() -> Iterable[str]:
 
 
 def _format_names() -> Iterable[str]:
-    from compactor.formats import FORMATS
+    from compactor import installed  # looks at what is installed: only for completion
 
-    return FORMATS
+    return installed.names()
 
 
 def _counter_names() -> Iterable[str]:
     from compactor import counters
 
-    return counters.NAMES
+    return counters.KNOWN
 
 
 class Row(NamedTuple):
@@ -170,6 +170,7 @@ class Job(NamedTuple):
 
     source: str | None
     format: str | None
+    thread: str
     journal: str | None
     config: str | None
     models: str | None
@@ -190,16 +191,33 @@ def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
     return complete
 
 
-complete_models = _completer(_model_names)
+complete_models, complete_counters = _completer(_model_names), _completer(_counter_names)
 models_option = click.option(
     "--models", metavar="FILE",
     help="Models over the built-in table, in the shape of compactor/data/models.json.",
 )  # fmt: skip
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-_INPUT: tuple[_Decorator, ...] = (
+_SOURCE, _FORMAT, _THREAD, _STRICT, _FAILED, _QUIET = _READING = (
     click.argument("source", metavar="[FILE|-]", required=False),
     click.option("-f", "--format", metavar="FORMAT", shell_complete=_completer(_format_names),
                  help="Format of the input; default: told from its content."),
+    click.option("--thread", metavar="ID", default="",
+                 help="Which conversation of a file that holds several: a sub-agent's, a run; "
+                      "`compactor inspect --all-threads` names them. Default: the main one."),
+    click.option("--strict", is_flag=True, help="Refuse damaged input instead of noting it."),
+    click.option("--failed", multiple=True, metavar="CALL_ID",
+                 help="A tool call that failed, where the input does not say so. Repeatable."),
+    click.option("-q", "--quiet", is_flag=True, help="No notes and no summary on stderr."),
+)  # fmt: skip
+format_option, thread_option, strict_option, quiet_option = _FORMAT, _THREAD, _STRICT, _QUIET
+paths_argument = click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+all_threads_option = click.option(
+    "--all-threads", is_flag=True, help="Every conversation of a file, each for itself."
+)
+_INPUT: tuple[_Decorator, ...] = (
+    _SOURCE,
+    _FORMAT,
+    _THREAD,
     click.option("--journal", metavar="FILE", type=journal_name,
                  help="Journal of this conversation, shared by all its calls: what was decided "
                       "before stays. Another process that has it open is waited for, 10 seconds "
@@ -208,15 +226,14 @@ _INPUT: tuple[_Decorator, ...] = (
                  help="Policy file (TOML or JSON). Default: ./compactor.toml, else "
                       "[tool.compactor] in ./pyproject.toml."),
     models_option,
-    click.option("--strict", is_flag=True, help="Refuse damaged input instead of noting it."),
-    click.option("--failed", multiple=True, metavar="CALL_ID",
-                 help="A tool call that failed, where the input does not say so. Repeatable."),
+    _STRICT,
+    _FAILED,
     click.option("--overflowed", is_flag=True,
                  help="The provider refused this very request as too long: free what may go."),
     click.option("--cold", is_flag=True,
                  help="The prompt cache is cold. Of no effect today: the threshold trigger does "
                       "not look at it."),
-    click.option("-q", "--quiet", is_flag=True, help="No notes and no summary on stderr."),
+    _QUIET,
 )  # fmt: skip
 _SWITCHES: tuple[_Decorator, ...] = (
     click.option("--recall/--no-recall", cls=PolicyOption, default=None,
@@ -240,6 +257,32 @@ def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed((*_INPUT, *map(_policy_option, ROWS), *_SWITCHES)):
         decorated = option(decorated)
     return decorated
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Put the options that only reading needs on a command; its `Job` decides nothing."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> Any:
+        shared = {name: values.pop(name, None) for name in Job._fields}
+        return command(Job(**shared), **values)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed(_READING):
+        decorated = option(decorated)
+    return decorated
+
+
+def check_sources(paths: Iterable[str], thread: str, *, all_threads: bool) -> None:
+    """Refuse what commands that read many files cannot do.
+
+    Raises:
+        click.UsageError: standard input is named, or one thread and all of them.
+    """
+    if "-" in paths:
+        raise click.UsageError("name files and folders (./- is a file of that name)")
+    if thread and all_threads:
+        raise click.UsageError("--thread chooses one conversation, --all-threads takes all")
 
 
 def _policy_option(row: Row) -> _Decorator:

@@ -12,7 +12,7 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,17 +35,17 @@ class Outputs(NamedTuple):
     data: str | None
     report: str | None
 
-    def hand_out(self, data: Callable[[], bytes], report: str) -> None:
-        """Write both. data: makes the bytes, where they go anywhere.
+    def hand_out(self, data: Callable[[], Iterable[bytes]], report: str) -> None:
+        """Write both. data: makes the bytes in pieces, where they go anywhere.
 
         Raises:
             CompactorError: `output.unwritable`.
         """
-        made = data() if self.data is not None else b""
+        made = data() if self.data is not None else ()
         if self.report == STDOUT:
             show(report)
         elif self.report is not None:
-            _write_file(self.report, f"{report}\n".encode())
+            _write_file(self.report, [f"{report}\n".encode()])
         if self.data == STDOUT:
             write_bytes(made)
         elif self.data is not None:
@@ -124,9 +124,9 @@ def _check(path: str) -> None:
         raise _unwritable(path, error, hint="nothing was written") from error
 
 
-def _write_file(path: str, data: bytes) -> None:
+def _write_file(path: str, pieces: Iterable[bytes]) -> None:
     try:
-        replace_file(Path(path), data)
+        replace_file(Path(path), pieces)
     except OSError as error:
         raise _unwritable(path, error) from error
 

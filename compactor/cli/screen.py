@@ -59,13 +59,18 @@ def show(text: str) -> None:
     _write(lambda: click.echo(text, file=sys.stdout))
 
 
-def write_bytes(data: bytes) -> None:
-    """Bytes for stdout, as they are.
+def write_bytes(pieces: Iterable[bytes]) -> None:
+    """Bytes for stdout, as they are, one piece after the other.
 
     Raises:
         CompactorError: `output.unwritable`.
     """
-    _write(lambda: click.echo(data, file=sys.stdout, nl=False))
+
+    def write() -> None:
+        for piece in pieces:
+            click.echo(piece, file=sys.stdout, nl=False)
+
+    _write(write)
 
 
 def note(text: str) -> None:

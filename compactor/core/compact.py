@@ -8,6 +8,7 @@ section 5.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,9 +28,9 @@ from compactor.core.journal import (
     StubsRecord,
 )
 from compactor.core.laws import check_pass
-from compactor.core.model import Entry, Kind
+from compactor.core.model import Entry, Kind, PartKind
 from compactor.core.plan import Plan, forced_plan, make_plan, tier
-from compactor.core.resume import Forced, Resumed, Settings, resume
+from compactor.core.resume import Forced, Resumed, Settings, change, resume
 
 
 class Decision(NamedTuple):
@@ -82,18 +83,44 @@ class _Call:
 
     def __init__(self, resumed: Resumed, settings: Settings) -> None:
         self.settings = settings
-        self.fold, self.records, self.known, self.findings = resumed
+        self.fold, self.records, self.known, self.findings, later = resumed
+        self.later = deque(later)
         self.passes: list[PassRecord] = []
         self.saved = 0
         self.first_new = self.fold.n
+        self.end = -1
 
     def catch_up(self, entries: Sequence[Entry]) -> None:
         """Add the new entries, deciding at each boundary on the way."""
+        self.end = len(entries)
         for seq in range(self.fold.n, len(entries)):
             entry = entries[seq]
+            self._show_later(seq)
             if entry.kind is Kind.ASSISTANT and seq > max(0, self.fold.decided):
                 self._maybe_pass("threshold")
+            elif entry.kind is Kind.ASSISTANT and seq and self.fold.rules.priced:
+                self._count_waiting()
             self.fold.add(entry, self._label(seq))
+        self._show_later(len(entries))
+
+    def _show_later(self, n: int) -> None:
+        """Records that were made when the conversation was as long as it is now."""
+        while self.later and self.later[0].n <= n:
+            record = self.later.popleft()
+            decided = self.fold.decided
+            if isinstance(record, PolicyRecord):
+                change(self.fold, record)
+            else:
+                self.fold.apply(record)
+            self.fold.note_record(decided)
+
+    def _count_waiting(self) -> None:
+        """A boundary at which no pass was made: only what waiting has cost is to be known."""
+        fold = self.fold
+        if fold.rules.acts and fold.estimate <= fold.rules.threshold:
+            plan = self._plan(fold.tier)
+            counts = plan.frees and plan.freed >= fold.rules.min_freed
+            fold.accrue(fold.rules.read * plan.freed if counts else 0)
 
     def decide(self) -> Decision:
         """Decide at the end of the entries: the request that is about to be sent."""
@@ -176,7 +203,7 @@ class _Call:
         if not fold.rules.acts:
             return "off"
         if fold.estimate <= fold.rules.threshold:
-            return "below_threshold"
+            return self._maybe_priced() if fold.rules.priced else "below_threshold"
         plan = self._plan_for(fold.rules.threshold)
         if not plan.frees:
             return "nothing_to_free"
@@ -186,6 +213,43 @@ class _Call:
             return "waits:user_turn"
         self._pass(plan, trigger)
         return "passed"
+
+    def _maybe_priced(self) -> str:
+        """A pass below the threshold, once what it would free has cost what it breaks.
+
+        The ski-rental rule: `carry` is what was paid so far for reading what could have gone.
+        """
+        fold, rules = self.fold, self.fold.rules
+        plan = self._plan(fold.tier)
+        cold = self.settings.cold and fold.n == self.end
+        if not plan.frees:
+            fold.accrue(0)
+            return "below_threshold"
+        counts = plan.freed >= rules.min_freed
+        carry = fold.accrue(rules.read * plan.freed if counts else 0)
+        if not counts and not cold:
+            return "waits:min_freed"
+        if cold:
+            carry, reread = fold.carry + rules.read * plan.freed, 0
+        else:
+            reread = self._reread(plan)
+        if carry * 1000 < rules.patience * (rules.write - rules.read) * reread:
+            return "waits:carry"
+        if _waits_for_user(fold):
+            return "waits:user_turn"
+        self._pass(plan, "priced")
+        return "passed"
+
+    def _reread(self, plan: Plan) -> int:
+        """Tokens of the view that no cache has after a pass."""
+        fold = self.fold
+        first = plan.elided[0].seq
+        images = (fold.standing(candidate.seq).parts for candidate in plan.elided)
+        if self.settings.images_reset and any(
+            p.kind is PartKind.IMAGE for ps in images for p in ps
+        ):
+            first = 0
+        return sum(fold.tokens[first:]) - plan.saved
 
     def _plan_for(self, goal: int) -> Plan:
         """The tier's plan, or the aggressive one where the tier's does not reach the goal."""

@@ -46,6 +46,14 @@ class JournalError(CompactorError):
     """The journal is damaged, locked or of another conversation: `journal.*`, `store.*`."""
 
 
+class StoreError(CompactorError):
+    """The store of originals is locked, damaged, of another kind, or lacks what was asked for."""
+
+
+class EditError(CompactorError):
+    """An edit of the context that was refused: `edit.*`. The view is as it was."""
+
+
 class InternalError(CompactorError):
     """Our fault: a law did not hold. Please report it; the input was not changed."""
 

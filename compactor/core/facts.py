@@ -6,7 +6,21 @@ Specification: DESIGN sections 6 and 7, seed 000.
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
+
+
+def insertion_key(call_id: str, body: str) -> str:
+    """What an inserted result is known by when it comes back in a request: 32 hex digits.
+
+    Args:
+        call_id: "" where the harness did not say it.
+        body: the text that the session gave, its bracket included.
+    """
+    digest = hashlib.sha256(f"{len(call_id)}:{call_id}".encode("utf-8", "surrogatepass"))
+    digest.update(body.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:32]
 
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):

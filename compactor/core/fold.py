@@ -14,7 +14,7 @@ import msgspec
 
 from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
-from compactor.core.facts import Facts
+from compactor.core.facts import Facts, insertion_key
 from compactor.core.journal import (
     GONE,
     SHOWS,
@@ -60,6 +60,7 @@ class Fold:
         decided: the last boundary that was decided; `recorded`: the n of the last record.
         echoes: seqs of model turns whose calls hold a marker, ascending.
         recall_off: recall was turned off, one way.
+        carry: what waiting for a priced pass has cost so far; counted: the boundary up to which.
         overflowed: n of the last pass that a refusal by the provider brought, if nothing was
             recorded since; it frees what it can, so there is no second one for that request.
     """
@@ -77,7 +78,7 @@ class Fold:
         self.view_tokens = 0
         self.view = View()
         self.facts: dict[int, Facts] = {}
-        self.stubs = Stubs(getattr(loop, "context", None))
+        self.stubs = Stubs(loop.context)
         self.labels: list[int] = []
         self.reach = 0
         self.seen = 0
@@ -89,6 +90,9 @@ class Fold:
         self.recorded = 0
         self.recall_off = False
         self.overflowed: int | None = None
+        self.carry = 0
+        self._due: tuple[int, int] | None = None
+        self._carries: list[tuple[int, int]] = []
         self.passes: list[PassRecord] = []
         self.signed: list[int] = []
         self._instead = loop.reasoning.removed
@@ -130,13 +134,17 @@ class Fold:
         self.tokens.append(tokens)
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
+            if self._due is not None and self._due[0] == seq:
+                self._carries.append((seq, self.carry))
+                self.carry = self._due[1]
+            self._due = None
             self._assistants.append(seq)
             if any(self._writer.is_echo(call.arguments) for call in entry.calls):
                 self.echoes.append(seq)
             self._note_signed(seq)
         if entry.kind is Kind.TOOL:
             self._results.setdefault(entry.call_id, []).append(seq)
-            facts = self._known.get(self.digest(seq)) if self._known else None
+            facts = self._inserted(entry)
             if facts is not None:
                 self.facts[seq] = facts
                 self.stubs.arrive(seq, facts)
@@ -144,11 +152,22 @@ class Fold:
                 self._recalls[self.labels[seq]] = self._reference(seq)
             self._classify(seq)
 
+    def _inserted(self, entry: Entry) -> Facts | None:
+        """The facts of a result that a session inserted. O(its body) where there are any."""
+        if not self._known:
+            return None
+        call_ids = dict.fromkeys((entry.call_id, ""))
+        keys = (insertion_key(call_id, entry.body) for call_id in call_ids)
+        return next((self._known[key] for key in keys if key in self._known), None)
+
     def truncate(self, n: int) -> None:
         """Forget entries ≥ n, which no record speaks of (n ≥ reach). O(what is forgotten)."""
         if len(self.entries) > n:
             # Whether n is a boundary depends on entry n, and that one goes.
             self.decided = max(min(self.decided, n - 1), self.recorded)
+            self._due = None
+        while self._carries and self._carries[-1][0] >= n:
+            self.carry = self._carries.pop()[1]
         while len(self.entries) > n:
             seq = len(self.entries) - 1
             entry = self.entries.pop()
@@ -211,7 +230,7 @@ class Fold:
 
     def insert(self, record: InsertionRecord) -> None:
         """Know a result that is yet to come."""
-        self._known[record.digest] = record.facts
+        self._known[record.key] = record.facts
 
     def apply(self, record: AnyRecord) -> None:
         """Show a record. O(what it changes + live candidates)."""
@@ -254,6 +273,7 @@ class Fold:
         if record.tier == "aggressive":
             self.tier = record.tier
         self.overflowed = record.n if record.trigger == "overflow" else None
+        self.carry, self._due, self._carries = 0, None, []
 
     def _resolve(self, resolved: Iterable[Resolution]) -> None:
         """Stubs that say something else from now on."""
@@ -295,6 +315,15 @@ class Fold:
     def _set_tokens(self, seq: int, tokens: int) -> None:
         self.view_tokens += tokens - self.tokens[seq]
         self.tokens[seq] = tokens
+
+    def accrue(self, cost: int) -> int:
+        """What waiting costs with the request at n; it counts once a turn shows that it was made.
+
+        Returns:
+            what it has cost then.
+        """
+        self._due = (self.n, self.carry + cost)
+        return self._due[1]
 
     def note_record(self, n: int) -> None:
         """A record was made at n: with it n is decided, and of what lies above nothing is known."""

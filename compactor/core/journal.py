@@ -190,10 +190,10 @@ class StubsRecord(Record, frozen=True, tag="stubs"):
 class InsertionRecord(Record, frozen=True, tag="insertion"):
     """Hygiene facts of a result, known before it comes back in a request; no rewind fells them.
 
-    digest: of the entry that the result will be.
+    key: `insertion_key` of the result.
     """
 
-    digest: str
+    key: str
     facts: Facts
 
 
@@ -204,6 +204,7 @@ class EditRecord(Record, frozen=True, tag="edit"):
         `rewrite` (one text of entry `first` is shown as `text`).
     digests: of the entries first..end-1.
     part: of a rewritten reply, the index of the part; -1 for the body of a result.
+    reason: of a tombstone, as the model gave it.
     """
 
     n: int
@@ -213,6 +214,7 @@ class EditRecord(Record, frozen=True, tag="edit"):
     text: str
     digests: tuple[str, ...]
     part: int = -1
+    reason: str = ""
 
 
 class DeclinedRecord(Record, frozen=True, tag="declined"):
@@ -302,8 +304,7 @@ class Journal:
 
     @property
     def header(self) -> Header | None:
-        first = self.records[0] if self.records else None
-        return first if isinstance(first, Header) else None
+        return next((record for record in self.records if isinstance(record, Header)), None)
 
     def take_workings(self) -> Any:
         """The memo of the call that made this journal, once; None when another call has it.
@@ -314,6 +315,10 @@ class Journal:
             return self._workings.pop()
         except IndexError:
             return None
+
+    def peek_workings(self) -> Any:
+        """The memo, to look at; None when there is none."""
+        return self._workings[0] if self._workings else None
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Journal:
@@ -372,10 +377,14 @@ def active(records: Iterable[AnyRecord]) -> Active:
     insertions: list[InsertionRecord] = []
     cutoffs = [0]
     tier, recall_off = "elide", False
+    begun = False
     for index, record in enumerate(records):
-        _check(isinstance(record, Header) == (index == 0), index)
+        told = isinstance(record, InsertionRecord | DeclinedRecord)
+        _check(told or isinstance(record, Header) != begun, index)
         match record:
-            case Header() | DeclinedRecord():
+            case Header():
+                begun = True
+            case DeclinedRecord():
                 pass
             case InsertionRecord():
                 insertions.append(record)

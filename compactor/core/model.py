@@ -214,5 +214,8 @@ class Reading(msgspec.Struct):
     findings: list[Finding]
     model: str = ""
     usage: tuple[Usage, ...] = ()
+    carried: Any = None
+    """What `overhead` counts, as it is in the native data (`formats.messages.Carried`); None where
+    the file does not hold system prompt and tools as such."""
     resume: Any = None
     """The lens's own state for reading only what is new; None when it cannot."""

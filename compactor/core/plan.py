@@ -140,9 +140,7 @@ def _going(
     return [c for c, cost in costs if c.gain - cost >= fold.rules.min_gain or not cost]
 
 
-def _stubs(
-    fold: Fold, elided: list[Candidate], cutoff: int, stored: Stored
-) -> list[Resolution]:
+def _stubs(fold: Fold, elided: list[Candidate], cutoff: int, stored: Stored) -> list[Resolution]:
     """The stubs that name what goes, resolved, oldest first. O(those stubs)."""
     known = (fold.facts[c.seq].number for c in elided if c.seq in fold.facts)
     stubs = [seq for number in known for seq in fold.stubs.of(number)]

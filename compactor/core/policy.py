@@ -21,7 +21,7 @@ from compactor.core.texts import ArtifactId, CompactionNumbers
 _T = TypeVar("_T")
 
 MODES = ("elide", "summarize")
-TRIGGERS = ("threshold",)
+TRIGGERS = ("threshold", "priced")
 REASONING = ("provider", "keep", "drop")
 
 SPELLING = {
@@ -36,6 +36,11 @@ SPELLING = {
     "min_freed": "minFreed",
     "overhead_tokens": "overheadTokens",
     "counter_scale": "counterScale",
+    "elide_inputs": "elideInputs",
+    "remind_at": "remindAt",
+    "last_margin": "lastMargin",
+    "protect_first_user": "protectFirstUser",
+    "code_mode": "codeMode",
 }
 """Python name to config spelling; every other name is the same in both."""
 
@@ -47,6 +52,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
         family is known.
     counter, counter_scale: how to count for it.
     binds_thinking: the provider ties thinking blocks to the prefix before them.
+    tariff: prices of cached input and of a cache write, per mille of the input price.
     """
 
     name: str
@@ -54,6 +60,7 @@ class ModelFacts(msgspec.Struct, frozen=True):
     counter: str
     counter_scale: int
     binds_thinking: bool = False
+    tariff: tuple[int, int] | None = None
 
 
 class Policy(
@@ -79,7 +86,12 @@ class Policy(
         artifact_ids: kinds of ids that markers cite.
         min_gain: tokens an elision must save.
         min_freed: tokens a pass must free to be worth a cache break; default reserve // 10.
-        trigger: when a pass is due; `threshold`.
+        trigger: when a pass is due: `threshold`, or `priced`: also when what it frees is worth the
+            cache that it breaks.
+        read, write: price of cached input and of writing it to the cache, per mille of the input
+            price; default the model's.
+        patience: how much a priced pass must have cost already to be made, per mille of its price.
+        elide_inputs: long strings in the arguments of old answered calls go too.
         reasoning: signed reasoning after a change: `provider` lets the API drop what it no longer
             accepts, `keep` does nothing, `drop` removes it; None takes `provider` for models that
             bind thinking to its prefix, else `keep`.
@@ -89,6 +101,13 @@ class Policy(
         overhead_tokens: tokens of system prompt and tools; None counts them in the request.
         counter: `o200k_base`, `cl100k_base` or `chars4`; None takes the model's.
         counter_scale: per mille; None takes the model's, 1000 for a counter given by name.
+        hygiene: sessions give results ids, stubs, caps and diffs.
+        editing: sessions let the model edit its own context.
+        remind_at: shares of the window, per mille, past which a result says how full it is;
+            default 500 and 750.
+        last_margin: the last of them lies so far below the threshold, per mille; default 200.
+        protect_first_user: no edit touches the first user message.
+        code_mode: readouts spell out how to call the tools.
 
     Raises:
         PolicyError: `policy.range` for a value that no request can satisfy.
@@ -107,6 +126,10 @@ class Policy(
     min_gain: int | None = None
     min_freed: int | None = None
     trigger: str = "threshold"
+    read: int | None = None
+    write: int | None = None
+    patience: int | None = None
+    elide_inputs: bool = False
     reasoning: str | None = None
     recallable: bool = False
     enabled: bool = True
@@ -114,6 +137,12 @@ class Policy(
     overhead_tokens: int | None = None
     counter: str | None = None
     counter_scale: int | None = None
+    hygiene: bool = True
+    editing: bool = False
+    remind_at: tuple[int, ...] | None = None
+    last_margin: int | None = None
+    protect_first_user: bool = True
+    code_mode: bool = False
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -125,7 +154,7 @@ class Policy(
         for name in ("window", "counter_scale"):
             if getattr(self, name) == 0:
                 raise _out_of_range(name, "must be at least 1")
-        for name in ("evidence_tools", "protected_tools", "pins", "artifact_ids"):
+        for name in ("evidence_tools", "protected_tools", "pins", "artifact_ids", "remind_at"):
             value = getattr(self, name)
             if isinstance(value, list):
                 msgspec.structs.force_setattr(self, name, tuple(value))
@@ -136,7 +165,10 @@ class Policy(
                 raise _out_of_range(name, "must be names of tools")
         if any(isinstance(pin, bool) or not isinstance(pin, int) or pin < 0 for pin in self.pins):
             raise _out_of_range("pins", "must be seqs, whole numbers from 0")
-        for name in ("enabled", "recallable"):
+        shares = self.remind_at or ()
+        if any(isinstance(s, bool) or not isinstance(s, int) or s < 0 for s in shares):
+            raise _out_of_range("remind_at", "must be shares of the window, per mille")
+        for name in _SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise _out_of_range(name, f"must be true or false, not {getattr(self, name)!r}")
         for name in ("model", "counter"):
@@ -153,8 +185,12 @@ class Policy(
             _check_artifact_id(kind)
 
 
-class Rules(msgspec.Struct, frozen=True):
-    """A policy resolved to the numbers that the pass uses. All in tokens unless named otherwise."""
+class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A policy resolved to the numbers that the pass uses. All in tokens unless named otherwise.
+
+    read, write, patience: of the priced trigger, per mille; all 0 where passes wait for the
+        threshold.
+    """
 
     window: int
     reserve: int
@@ -175,6 +211,15 @@ class Rules(msgspec.Struct, frozen=True):
     reasoning: str
     enabled: bool
     mode: str
+    read: int = 0
+    write: int = 0
+    patience: int = 0
+    elide_inputs: bool = False
+
+    @property
+    def priced(self) -> bool:
+        """Whether passes are also made for what they save."""
+        return bool(self.read or self.write)
 
     @property
     def threshold(self) -> int:
@@ -235,7 +280,18 @@ def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
         reasoning=_given(policy.reasoning, "provider" if binds else "keep"),
         enabled=policy.enabled,
         mode=policy.mode,
+        elide_inputs=policy.elide_inputs,
+        **(_prices(policy, facts, numbers) if policy.trigger == "priced" else {}),
     )
+
+
+def _prices(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers) -> dict[str, int]:
+    """What the priced trigger goes by: the policy's, else the model's, else the usual tariff."""
+    tariff = facts.tariff if facts is not None and facts.tariff else numbers.tariff
+    read, write = _given(policy.read, tariff[0]), _given(policy.write, tariff[1])
+    if not 0 < read < write:
+        raise _out_of_range("read", f"({read}) must be above 0 and below write ({write})")
+    return {"read": read, "write": write, "patience": _given(policy.patience, numbers.patience)}
 
 
 def policy_from(settings: Mapping[str, Any], place: str) -> Policy:
@@ -291,7 +347,12 @@ def alphabet_of(kind: ArtifactId) -> str:
 
 _COUNTS = (
     "window", "reserve_tokens", "keep_recent", "recent_tokens", "evidence_budget_tokens",
-    "min_gain", "min_freed", "overhead_tokens", "counter_scale",
+    "min_gain", "min_freed", "overhead_tokens", "counter_scale", "last_margin",
+    "read", "write", "patience",
+)  # fmt: skip
+_SWITCHES = (
+    "enabled", "recallable", "elide_inputs", "hygiene", "editing", "protect_first_user",
+    "code_mode",
 )  # fmt: skip
 _ID_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.:/")
 

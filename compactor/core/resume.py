@@ -66,6 +66,8 @@ class Settings(NamedTuple):
     overflowed: the provider refused this very request as too long.
     force: start afresh where the journal is foreign.
     model: pinned in the header of a new journal.
+    cold: the provider's cache has expired.
+    images_reset: removing an image makes the provider's cache start anew.
     forced: make this pass at the end of the entries.
     session: name, for the header of a new journal.
     own: the journal is this conversation's, whatever it looks like.
@@ -82,6 +84,8 @@ class Settings(NamedTuple):
     overflowed: bool = False
     force: bool = False
     model: str = ""
+    cold: bool = False
+    images_reset: bool = False
     forced: Forced | None = None
     own: bool = False
     session: str = ""
@@ -94,12 +98,14 @@ class Resumed(NamedTuple):
 
     records: the journal's, with what resuming added (a header, a rewind).
     known: how many of them the caller already has.
+    later: records that are shown when the fold has got to their n.
     """
 
     fold: Fold
     records: list[AnyRecord]
     known: int
     findings: list[Finding]
+    later: Sequence[Standing] = ()
 
 
 def resume(
@@ -117,8 +123,8 @@ def resume(
     records = list(journal.records)
     header = journal.header
     if header is None:
-        active(records)  # a journal without a header is damaged, an empty one is fine
-        return _start(entries, settings, [])
+        active(records)  # without a header there may only be results that were inserted
+        return _start(entries, settings, [], records)
     if not settings.own and not begins(entries, journal):
         return _start(entries, settings, _foreign(settings))
     _check_pinned(header, settings)
@@ -127,7 +133,13 @@ def resume(
     return _rebuild(entries, header, records, settings)
 
 
-def _start(entries: Sequence[Entry], settings: Settings, findings: list[Finding]) -> Resumed:
+def _start(
+    entries: Sequence[Entry],
+    settings: Settings,
+    findings: list[Finding],
+    told: Sequence[AnyRecord] = (),
+) -> Resumed:
+    """A new conversation. told: what was recorded before its first request."""
     header = Header(
         version=VERSION,
         ruleset=settings.loop.ruleset,
@@ -143,7 +155,11 @@ def _start(entries: Sequence[Entry], settings: Settings, findings: list[Finding]
         model=settings.model,
         session=settings.session,
     )
-    return Resumed(_new_fold(header, settings), [header], 0, findings)
+    fold = _new_fold(header, settings)
+    for record in told:
+        if isinstance(record, InsertionRecord):
+            fold.insert(record)
+    return Resumed(fold, [*told, header], len(told), findings)
 
 
 def _new_fold(header: Header, settings: Settings) -> Fold:
@@ -234,7 +250,7 @@ def _follow(fold: Fold, entries: Sequence[Entry]) -> bool:
             common = seq
             break
         as_known &= fold.replace(seq, entries[seq])
-    if common < fold.reach:
+    if common < fold.reach or (fold.rules.priced and not as_known):
         return False
     # What led to no record was decided over other facts: decide it again, as a rebuild would.
     fold.truncate(common if as_known else min(common, fold.recorded))
@@ -257,8 +273,8 @@ def _rebuild(
         findings.append(Finding("journal_departs", text, seq=departed))
         records.append(RewindRecord(departed, kept, "the conversation departs here"))
     fold = _new_fold(header, settings)
-    _replay(fold, entries, records, settings.labels)
-    return Resumed(fold, records, known, findings)
+    later = _replay(fold, entries, records, settings.labels)
+    return Resumed(fold, records, known, findings, later)
 
 
 def _replay(
@@ -266,27 +282,51 @@ def _replay(
     entries: Sequence[Entry],
     records: Sequence[AnyRecord],
     labels: Sequence[int] | None,
-) -> None:
-    """Show the standing records to a new fold: settings, then entries, then passes."""
-    standing = active(records)
+) -> list[Standing]:
+    """Show the standing records to a new fold: settings, then entries, then passes.
+
+    Returns:
+        those that are still to be shown, each at its n: where passes are also made for what they
+        save, waiting has had its cost at every boundary since the last one.
+    """
+    standing, decided = active(records), _decided(records)
     if standing.recall_off:
         fold.turn_recall_off()
-    for record in standing.records:
-        if isinstance(record, PolicyRecord):
-            fold.change(record.rules, record.overhead, record.recallable and not fold.recall_off)
-            fold.fail(record.failed)
-    decided = _decided(records)
     for insertion in standing.insertions:
         fold.insert(insertion)
-    for seq, entry in enumerate(entries[:decided]):
+    shown, later = _split(standing.records, fold.rules.priced)
+    for record in shown:
+        if isinstance(record, PolicyRecord):
+            change(fold, record)
+    upto = shown[-1].n if later and shown else 0 if later else decided
+    for seq, entry in enumerate(entries[:upto]):
         fold.add(entry, None if labels is None else labels[seq])
-    for record in standing.records:
+    for record in shown:
         if isinstance(record, PolicyRecord):
             fold.overflowed = None
         else:
             fold.apply(record)
     fold.tier = standing.tier
     fold.note_record(decided)
+    return later
+
+
+def _split(standing: Sequence[Standing], priced: bool) -> tuple[Sequence[Standing], list[Standing]]:
+    """Records up to the last pass, and those behind it that count what waiting cost."""
+    policies = (record for record in standing if isinstance(record, PolicyRecord))
+    if not priced and not any(record.rules.priced for record in policies):
+        return standing, []
+    passes = [index for index, record in enumerate(standing) if isinstance(record, PassRecord)]
+    end = passes[-1] + 1 if passes else 0
+    while end < len(standing) and isinstance(standing[end], ReasoningRecord):
+        end += 1
+    return standing[:end], list(standing[end:])
+
+
+def change(fold: Fold, record: PolicyRecord) -> None:
+    """Put a policy record in force."""
+    fold.change(record.rules, record.overhead, record.recallable and not fold.recall_off)
+    fold.fail(record.failed)
 
 
 def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:

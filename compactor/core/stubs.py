@@ -9,10 +9,11 @@ target; it does not decide when. Specification: DESIGN section 7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
+from compactor.core.brackets import Brackets
 from compactor.core.facts import Facts
 from compactor.core.journal import GONE, SHOWS, Resolution
+from compactor.core.texts import ContextTexts
 
 Stored = Callable[[int], str | None]
 """Number of a result → the full text that it stands for; None when nothing is stored."""
@@ -26,8 +27,8 @@ class Stubs:
         loose: seqs of stubs whose target does not stand.
     """
 
-    def __init__(self, texts: Any) -> None:
-        self._texts = texts
+    def __init__(self, texts: ContextTexts) -> None:
+        self._words = Brackets(texts)
         self.standing: dict[int, int] = {}
         self.loose: dict[int, None] = {}
         self._stubs: dict[int, Facts] = {}

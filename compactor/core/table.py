@@ -42,7 +42,7 @@ class TableWriter:
         self._texts = loop.table
         self._tools = loop.reads.tools
         self._marker = loop.marker
-        self._context = getattr(loop, "context", None)
+        self._context = loop.context
         self._id_digits = loop.recall.id_digits
 
     def read(
@@ -84,6 +84,23 @@ class TableWriter:
             result=self._result(facts),
         )
         return FileRead(facts.resolved or _identity(facts.path), row)
+
+    def summary(self, reads: Iterable[Facts]) -> str:
+        """What follows a summary: the newest full read of each file that it hides; "" without.
+
+        Args:
+            reads: oldest first.
+        """
+        newest: dict[str, str] = {}
+        for read in map(self.known, reads):
+            newest.pop(read.file, None)
+            newest[read.file] = read.row
+        if not newest:
+            return ""
+        texts, table = self._texts, self._context.compaction
+        rows = list(newest.values())[-table.rows :]
+        head = ["", "", table.heading, "", texts.sentence, "", texts.columns, texts.rule]
+        return "\n".join([*head, *rows])
 
     def _result(self, facts: Facts | None) -> str:
         if facts is None:

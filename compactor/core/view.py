@@ -23,13 +23,15 @@ from compactor.core.journal import (
 class Run(NamedTuple):
     """Entries first..end-1 shown as one user message.
 
-    protected: a summary: no edit may touch it.
+    op: `summary`, which no edit may touch, `tombstone` or `replace`.
+    reason: of a tombstone.
     """
 
     first: int
     end: int
     text: str
-    protected: bool = False
+    op: str
+    reason: str = ""
 
 
 class View:
@@ -63,7 +65,7 @@ class View:
             case StubsRecord():
                 self._resolve(record.resolved)
             case SummaryRecord():
-                self._hide(Run(0, record.upto, record.text, protected=True))
+                self._hide(Run(0, record.upto, record.text, "summary"))
             case EditRecord(op="rewrite", part=-1):
                 self.bodies[record.first] = record.text
                 self.revised[record.first] = None
@@ -71,7 +73,7 @@ class View:
             case EditRecord(op="rewrite"):
                 self.replies.setdefault(record.first, {})[record.part] = record.text
             case EditRecord():
-                self._hide(Run(record.first, record.end, record.text))
+                self._hide(Run(record.first, record.end, record.text, record.op, record.reason))
             case _:
                 pass
 

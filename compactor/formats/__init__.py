@@ -7,34 +7,61 @@ the most particular shape first. A new format is one file and one row.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from compactor.core.errors import InputError
+from compactor.formats.adp_standard import AdpStandard
 from compactor.formats.anthropic import Anthropic
+from compactor.formats.atif import Atif
 from compactor.formats.bedrock import Bedrock
 from compactor.formats.claude_code import ClaudeCode
 from compactor.formats.cline import Cline
 from compactor.formats.codex import Codex
+from compactor.formats.copilot_chatreplay import CopilotChatReplay
 from compactor.formats.copilot_cli import CopilotCli
+from compactor.formats.cursor import Cursor
 from compactor.formats.entries import Entries
+from compactor.formats.factory_droid import FactoryDroid
 from compactor.formats.gemini import Gemini
 from compactor.formats.gemini_cli import GeminiCli
+from compactor.formats.http_bodies import Http
+from compactor.formats.inspect_ai import InspectAi
 from compactor.formats.kimi_cli import KimiCli
+from compactor.formats.kiro import Kiro
+from compactor.formats.langchain import LangChain
+from compactor.formats.langfuse import Langfuse
+from compactor.formats.langsmith import LangSmith
 from compactor.formats.lens import Lens
 from compactor.formats.messages import refuse_server_history
+from compactor.formats.mini_swe_agent import MiniSweAgent
 from compactor.formats.openai_chat import OpenAIChat
+from compactor.formats.openai_fine_tuning import OpenAIFineTuning
 from compactor.formats.openai_responses import OpenAIResponses
 from compactor.formats.opencode import OpenCode
+from compactor.formats.openhands_events import OpenHandsEvents
+from compactor.formats.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.otel import Otel
 from compactor.formats.pi import Pi
 from compactor.formats.qwen_code import QwenCode
+from compactor.formats.sharegpt import ShareGpt
+from compactor.formats.swe_agent import SweAgent
+from compactor.formats.swe_agent_nebius import SweAgentNebius
+from compactor.formats.tau2_bench import Tau2Bench
+from compactor.formats.tau_bench import TauBench
+from compactor.formats.vercel_ai import VercelAI
 
-__all__ = ["FORMATS", "detect", "lens"]
+__all__ = ["FORMATS", "detect", "lens", "unknown"]
 
 _LENSES: tuple[Lens, ...] = (
     *(QwenCode(), ClaudeCode(), Codex(), OpenCode(), Pi()),
     *(GeminiCli(), Cline(), CopilotCli(), KimiCli(), Entries()),
+    *(Http(), OpenHandsLlmLog(), CopilotChatReplay(), Atif()),
+    *(OpenHandsEvents(), AdpStandard(), InspectAi()),
+    *(SweAgent(), SweAgentNebius(), MiniSweAgent(), TauBench(), Tau2Bench()),
+    *(FactoryDroid(), Kiro(), Cursor(), ShareGpt(), OpenAIFineTuning()),
+    *(Langfuse(), LangSmith(), Otel(), LangChain(), VercelAI()),
     *(Gemini(), OpenAIResponses(), Bedrock()),
     *(OpenAIChat(), Anthropic()),
 )
@@ -72,10 +99,15 @@ def lens(name: str) -> Lens:
     found = FORMATS.get(name)
     if found is not None:
         return found
-    near = difflib.get_close_matches(name, FORMATS, 1, 0.4)
+    raise unknown(name, FORMATS)
+
+
+def unknown(name: str, known: Collection[str]) -> InputError:
+    """The error for a name that is none of the known formats, with the nearest of them."""
+    near = difflib.get_close_matches(name, known, 1, 0.4)
     meant = f"did you mean {near[0]}? " if near else ""
-    raise InputError(
+    return InputError(
         f"there is no format {name[:40]!r}",
         code="input.format_unknown",
-        hint=f"{meant}known: {', '.join(FORMATS)}",
+        hint=f"{meant}known: {', '.join(known)}",
     )

@@ -15,7 +15,7 @@ from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import field, text_field, value_at
-from compactor.formats.native import Edit, compact_json, compact_json_text, splice_text
+from compactor.formats.native import Edit, compact_json, compact_json_text
 
 Readers = Mapping[str, Callable[[Any], Part]]
 """Block type → what a block of this type counts as. `text` is not in it."""
@@ -165,7 +165,7 @@ def rewrite_argument(root: Any, call: Call, path: Path, text: str) -> list[Edit]
     Arguments that are no JSON have only the empty path: the whole text.
     """
     native = value_at(root, call.at)
-    if not isinstance(native, str):
+    is_json = not isinstance(native, str) or compact_json_text(native) is not None
+    if path and is_json:
         return [Edit((*call.at, *path), text)]
-    is_json = compact_json_text(native) is not None
-    return [Edit(call.at, splice_text(native, [Edit(path, text)]) if is_json else text)]
+    return [Edit(call.at, compact_json(text) if isinstance(native, str) and is_json else text)]

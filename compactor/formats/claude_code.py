@@ -10,14 +10,15 @@ new `message.id`. Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from compactor.core.errors import Finding, InputError
+from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
+from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.anthropic import remove_signed, rewrite_result, say_user, turn_facts
 from compactor.formats.builder import Builder
 from compactor.formats.claude_attachments import attachment_texts
@@ -38,11 +39,12 @@ from compactor.formats.edits import dotted
 from compactor.formats.messages import (
     field,
     open_calls,
-    shape_error,
     text_field,
     value_at,
 )
 from compactor.formats.native import Edit
+from compactor.formats.recorded import count_of, time_ms
+from compactor.formats.runs import Run, chosen
 
 _LOGLINES = "loglines"
 
@@ -51,7 +53,7 @@ class ClaudeCode:
     """The lens of Claude Code sessions.
 
     Args:
-        thread: a subagent's thread, one of `threads(root)`; "" is the main conversation.
+        thread: one of `threads(root)`: a subagent's, or the main one; "" is the first.
     """
 
     name = "claude-code"
@@ -69,26 +71,39 @@ class ClaudeCode:
             InputError: `input.shape` when no line holds a message, or the thread does not exist.
         """
         rows, base = _lines(root)
-        spoken = _spoken_threads(rows)
-        name = _chosen(self.thread, spoken)
-        thread = link(rows, spoken[name])
+        runs = _runs(rows)
+        run = chosen(runs, self.thread)
+        thread = link(rows, run.native)
         branch = live_branch(thread)
-        story, earlier = (_Story(thread, branch, base) for _ in range(2))
-        story.tell(branch.prompt)
-        earlier.tell(branch.before)
+        story = _Story(rows, thread, branch, base)
+        story.tell()
         findings = [*story.findings(), *_branch_findings(thread, branch, base)]
         if branch.before:
-            message = f"{len(earlier.builder.entries)} entries lie before the last compaction"
+            message = f"{_count(thread, branch)} entries lie before the last compaction"
             findings.append(Finding("before_compaction", message))
-        if name and not self.thread:
-            findings.append(Finding("subagent_file", f"read as the subagent's thread {name!r}"))
+        findings += run_findings(runs, run, self.thread)
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(known=False),
             findings=[*findings, *_unknown_lines(rows, base)],
-            model=story.model or earlier.model,
+            model=story.model or _model(rows, thread, branch.before),
             usage=tuple(story.usage),
         )
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [run.name for run in _runs(_lines(root)[0])]
+
+    def of_thread(self, name: str) -> ClaudeCode:
+        return ClaudeCode(name)
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One an API call, in the order of their first lines; subagents and dead branches too."""
+        calls: dict[tuple[Any, ...], list[Usage]] = {}
+        for index, row in enumerate(_lines(root)[0]):
+            if isinstance(row, dict) and row.get("type") == TURN and is_sent(row):
+                key = turn_key(row, index)
+                calls[key] = _usage([row], 0) or calls.get(key, [])
+        return [usage for found in calls.values() for usage in found]
 
     def messages(self, root: Any) -> Sequence[Any]:
         return _lines(root)[0]
@@ -112,28 +127,11 @@ class ClaudeCode:
         return None
 
 
-def threads(root: Any) -> list[str]:
-    """Names of the subagents' threads in a session, for `ClaudeCode(thread)`. O(n)."""
-    return [name for name in _spoken_threads(_lines(root)[0]) if name]
-
-
-def all_usage(root: Any) -> list[Usage]:
-    """Recorded usage of every API call of a session, subagents and dead branches included. O(n).
-
-    Returns:
-        one a call, in the order of their first lines; `n` is 0, as no entries are implied.
-    """
-    calls: dict[tuple[Any, ...], list[Row]] = {}
-    for index, row in enumerate(_lines(root)[0]):
-        if isinstance(row, dict) and row.get("type") == TURN and is_sent(row):
-            calls.setdefault(turn_key(row, index), []).append(row)
-    return [usage for lines in calls.values() for usage in _usage(lines, 0)]
-
-
 class _Story:
     """Tells the lines of a branch to a builder, in prompt order."""
 
-    def __init__(self, thread: Thread, branch: Branch, base: Path) -> None:
+    def __init__(self, rows: Sequence[Any], thread: Thread, branch: Branch, base: Path) -> None:
+        self.rows = rows
         self.thread = thread
         self.branch = branch
         self.base = base
@@ -144,12 +142,10 @@ class _Story:
         self._attached: list[Part] = []
         self._attached_at: Path = ()
 
-    def tell(self, positions: Iterable[int]) -> None:
-        """Say everything that the lines at these positions hold."""
-        rows = self.thread.rows
-        told = [p for p in positions if is_sent(rows[p]) or rows[p].get("type") == ATTACHMENT]
-        for step in steps(self.thread, told):
-            if not step.turn and rows[step.rest[0]].get("type") == ATTACHMENT:
+    def tell(self) -> None:
+        """Say everything that the lines of the prompt hold."""
+        for step in _told(self.thread, self.branch.prompt):
+            if _is_attachment(self.thread, step):
                 self._attach(step.rest[0])
             else:
                 self._flush()
@@ -168,23 +164,27 @@ class _Story:
             message = f"{self.untold.total()} attachments whose text is not in the file: {kinds}"
             yield Finding("attachments_not_counted", message)
 
+    def _row(self, position: int) -> Row:
+        row: Row = self.rows[self.thread.at[position]]
+        return row
+
     def _at(self, position: int, key: str) -> Path:
         return (*self.base, self.thread.at[position], key)
 
     def _say(self, step: Step) -> None:
         """A turn and its results, or one user line."""
-        rows = self.thread.rows
         if step.turn:
             self._say_turn(step.turn)
         for p in step.rest:
             first = len(self.builder.entries)
-            say_user(self.builder, field(rows[p]["message"], "content"), self._at(p, "message"))
+            content = field(self._row(p)["message"], "content")
+            say_user(self.builder, content, self._at(p, "message"))
             self._clear(first, p)
 
     def _say_turn(self, lines: Sequence[int]) -> None:
         parts: list[Part] = []
         calls: list[Call] = []
-        rows = [self.thread.rows[p] for p in lines]
+        rows = [self._row(p) for p in lines]
         for p, row in zip(lines, rows, strict=True):
             content = field(row["message"], "content")
             facts = turn_facts(self.builder, content, (*self._at(p, "message"), "content"))
@@ -206,7 +206,7 @@ class _Story:
 
     def _attach(self, position: int) -> None:
         """Context that the harness put in: a run of attachments is one user entry."""
-        row = self.thread.rows[position]
+        row = self._row(position)
         if text_field(row, "uuid") in self.branch.cleared_lines:
             return
         texts = attachment_texts(row.get(ATTACHMENT))
@@ -220,6 +220,43 @@ class _Story:
         if self._attached:
             self.builder.user(self._attached, self._attached_at)
         self._attached, self._attached_at = [], ()
+
+
+def _told(thread: Thread, positions: Iterable[int]) -> Iterator[Step]:
+    """The steps of those lines that are sent in one way or another."""
+    lines = thread.lines
+    return steps(thread, [p for p in positions if lines[p].is_sent or lines[p].kind == ATTACHMENT])
+
+
+def _is_attachment(thread: Thread, step: Step) -> bool:
+    return not step.turn and thread.lines[step.rest[0]].kind == ATTACHMENT
+
+
+def _count(thread: Thread, branch: Branch) -> int:
+    """How many entries lie before the compaction, as a builder would have it, without their texts.
+
+    Adjacent turns are one entry, and so are the attachments between two other lines.
+    """
+    gone = {thread.place.get(uuid) for uuid in branch.cleared_lines}
+    count, last = 0, ""
+    for step in _told(thread, branch.before):
+        p = step.rest[0] if step.rest else -1
+        if _is_attachment(thread, step):
+            if thread.lines[p].entries and p not in gone:
+                count, last = count + (last != ATTACHMENT), ATTACHMENT
+            continue
+        if step.turn:
+            count, last = count + (last != TURN), TURN
+        for p in step.rest:
+            count, last = count + thread.lines[p].entries, PROMPT
+    return count
+
+
+def _model(rows: Sequence[Any], thread: Thread, positions: Sequence[int]) -> str:
+    """The last model that spoke in these lines."""
+    turns = (p for p in reversed(positions) if thread.lines[p].kind == TURN)
+    named = (text_field(rows[thread.at[p]]["message"], "model") for p in turns)
+    return next(filter(None, named), "")
 
 
 def _lines(root: Any) -> tuple[Sequence[Any], Path]:
@@ -236,22 +273,9 @@ def _is_native(row: Any) -> bool:
     return kind in (PROMPT, TURN) and field(field(row, "message"), "role") == kind
 
 
-def _spoken_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
-    """The threads in which anything is said, by first appearance; the main one first."""
-    found = split_threads(rows)
-    return {name: lines for name, lines in found.items() if any(speaks(rows[i]) for i in lines)}
-
-
-def _chosen(wanted: str, spoken: Mapping[str, Sequence[int]]) -> str:
-    """The thread to read. A subagent's own file has no main one: then its newest."""
-    if wanted and wanted not in spoken:
-        names = ", ".join(name for name in spoken if name) or "there is none"
-        raise InputError(f"no thread {wanted!r}", code="input.shape", hint=f"threads: {names}")
-    if not spoken:
-        raise shape_error((), "no line holds a message of a Claude Code session")
-    if wanted or "" in spoken:
-        return wanted
-    return max(spoken, key=lambda name: spoken[name][-1])
+def _runs(rows: Sequence[Any]) -> list[Run]:
+    """The threads in which anything is said."""
+    return agent_runs(split_threads(rows), lambda index: speaks(rows[index]))
 
 
 def _usage(lines: Sequence[Row], n: int) -> list[Usage]:
@@ -260,22 +284,21 @@ def _usage(lines: Sequence[Row], n: int) -> list[Usage]:
         message = row["message"]
         usage = field(message, "usage")
         if isinstance(usage, dict):
+            written = count_of(usage, "cache_creation_input_tokens")
+            hour = count_of(usage.get("cache_creation"), "ephemeral_1h_input_tokens")
             return [
                 Usage(
                     n=n,
-                    input=_count(usage, "input_tokens"),
-                    cache_read=_count(usage, "cache_read_input_tokens"),
-                    cache_write=_count(usage, "cache_creation_input_tokens"),
-                    output=_count(usage, "output_tokens"),
+                    input=count_of(usage, "input_tokens"),
+                    cache_read=count_of(usage, "cache_read_input_tokens"),
+                    cache_write=written,
+                    output=count_of(usage, "output_tokens"),
                     model=text_field(message, "model"),
+                    cache_write_1h=min(hour, written),
+                    time_ms=time_ms(row.get("timestamp")),
                 )
             ]
     return []
-
-
-def _count(usage: Mapping[str, Any], key: str) -> int:
-    value = usage.get(key)
-    return value if type(value) is int and value > 0 else 0
 
 
 def _unanswered(entries: Sequence[Entry]) -> Iterator[Finding]:
@@ -301,7 +324,7 @@ def _branch_findings(thread: Thread, branch: Branch, base: Path) -> Iterator[Fin
         message = f"{branch.missing} messages that a compaction kept are not in the file"
         yield Finding("preserved_missing", message)
     known = inside.union(branch.before)
-    off = [p for p, row in enumerate(thread.rows) if is_sent(row) and p not in known]
+    off = [p for p, line in enumerate(thread.lines) if line.is_sent and p not in known]
     if off:
         message = f"{len(off)} messages are on branches that were left"
         yield Finding("off_branch", message, dotted((*base, thread.at[off[0]])))

@@ -13,16 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from compactor.formats.claude_lines import (
-    TURN,
-    Row,
-    Thread,
-    answers_only,
-    is_boundary,
-    speaks,
-    strings,
-    turn_key,
-)
+from compactor.formats.claude_lines import SYSTEM, Line, Thread, strings
 from compactor.formats.messages import field, text_field
 
 
@@ -88,8 +79,9 @@ def steps(thread: Thread, positions: Sequence[int]) -> Iterator[Step]:
     results: dict[tuple[Any, ...], list[int]] = {}
     of_turn: dict[int, tuple[Any, ...]] = {}
     for p in positions:
-        if thread.rows[p].get("type") == TURN:
-            of_turn[p] = turn_key(thread.rows[p], p)
+        turn = thread.lines[p].turn
+        if turn is not None:
+            of_turn[p] = turn
             turns.setdefault(of_turn[p], []).append(p)
     for p in positions:
         key = of_turn.get(thread.owner[p])
@@ -109,22 +101,22 @@ def _leaf(thread: Thread) -> int:
     Progress lines and attachments hang anywhere. A result does not decide either: one that comes
     late would revive the branch it is on. A system line does (commands, notices), below a message.
     """
-    leaf, says = -1, bytearray(len(thread.rows))
-    for p, row in enumerate(thread.rows):
+    leaf, says = -1, bytearray(len(thread.lines))
+    for p, line in enumerate(thread.lines):
         above = thread.up[p]
-        says[p] = speaks(row) or (above >= 0 and says[above])
-        if speaks(row):
-            decides = thread.owner[p] < 0 or not answers_only(row)
+        says[p] = line.speaks or (above >= 0 and says[above])
+        if line.speaks:
+            decides = thread.owner[p] < 0 or not line.answers_only
         else:
-            decides = row.get("type") == "system" and bool(says[p]) and not is_boundary(row)
+            decides = line.kind == SYSTEM and bool(says[p]) and not line.is_boundary
         if decides:
             leaf = p
     return leaf
 
 
-def _preserved(row: Row) -> tuple[list[str], list[str]]:
+def _preserved(line: Line) -> tuple[list[str], list[str]]:
     """`uuid`s that a boundary keeps verbatim, and all that later lines may hang on."""
-    meta = row.get("compactMetadata")
+    meta = line.meta.get("compactMetadata")
     messages, segment = field(meta, "preservedMessages"), field(meta, "preservedSegment")
     listed_all = strings(field(messages, "allUuids"))
     kept = strings(field(messages, "uuids")) or listed_all
@@ -134,10 +126,10 @@ def _preserved(row: Row) -> tuple[list[str], list[str]]:
 def _keepers(thread: Thread) -> dict[int, list[int]]:
     """By position, the later boundaries that kept this line, in file order."""
     keepers: dict[int, list[int]] = {}
-    for b, row in enumerate(thread.rows):
-        if not is_boundary(row):
+    for b, line in enumerate(thread.lines):
+        if not line.is_boundary:
             continue
-        for uuid in _preserved(row)[1]:
+        for uuid in _preserved(line)[1]:
             p = thread.place.get(uuid, b)
             if p < b:
                 keepers.setdefault(p, []).append(b)
@@ -152,7 +144,7 @@ def _walk(thread: Thread, leaf: int, keepers: Mapping[int, list[int]]) -> tuple[
     """
     path: list[int] = []
     p = leaf
-    while p >= 0 and not is_boundary(thread.rows[p]):
+    while p >= 0 and not thread.lines[p].is_boundary:
         path.append(p)
         above = thread.up[p]
         later = keepers.get(above, [])
@@ -164,11 +156,11 @@ def _walk(thread: Thread, leaf: int, keepers: Mapping[int, list[int]]) -> tuple[
 def _summaries(thread: Thread, boundary: int) -> list[int]:
     """The summary lines of a compaction. They need not be on the path when it kept messages."""
     found: list[int] = []
-    for p in range(boundary + 1, len(thread.rows) if boundary >= 0 else 0):
-        row = thread.rows[p]
-        if is_boundary(row):
+    for p in range(boundary + 1, len(thread.lines) if boundary >= 0 else 0):
+        line = thread.lines[p]
+        if line.is_boundary:
             break
-        if row.get("isCompactSummary") is True and thread.up[p] in (boundary, *found[-1:]):
+        if line.is_summary and thread.up[p] in (boundary, *found[-1:]):
             found.append(p)
     return found
 
@@ -179,8 +171,8 @@ class _Marks:
     def __init__(self, thread: Thread, boundary: int) -> None:
         self.thread = thread
         self.first = boundary + 1
-        self.live = bytearray(len(thread.rows))
-        self.bears = bytearray(len(thread.rows))
+        self.live = bytearray(len(thread.lines))
+        self.bears = bytearray(len(thread.lines))
         """Live lines off the path: what is no message and hangs on them is live too."""
 
     def add(self, positions: Iterable[int]) -> None:
@@ -193,11 +185,12 @@ class _Marks:
 
     def complete(self) -> None:
         """All lines of a live turn and all results of live calls are live."""
-        rows, owner = self.thread.rows, self.thread.owner
+        lines, owner = self.thread.lines, self.thread.owner
         keys = _turn_keys(self.thread, self.positions())
-        for p in range(self.first, len(rows)):
-            turn = rows[p].get("type") == TURN and turn_key(rows[p], p) in keys
-            if not self.live[p] and (turn or (owner[p] >= 0 and self.live[owner[p]])):
+        for p in range(self.first, len(lines)):
+            if not self.live[p] and (
+                lines[p].turn in keys or (owner[p] >= 0 and self.live[owner[p]])
+            ):
                 self.live[p] = self.bears[p] = 1
 
     def trail(self, leaf: int) -> None:
@@ -205,26 +198,25 @@ class _Marks:
         thread = self.thread
         if leaf >= 0:
             self.bears[leaf] = 1
-        for p in range(self.first, len(thread.rows)):
+        for p in range(self.first, len(thread.lines)):
             above = thread.up[p]
             if self.live[p] or above < self.first:
                 continue
-            hangs = self.bears[above] and not speaks(thread.rows[p])
+            hangs = self.bears[above] and not thread.lines[p].speaks
             if hangs or (not thread.linked[p] and p < leaf and self.live[above]):
                 self.live[p] = self.bears[p] = 1
 
 
 def _turn_keys(thread: Thread, positions: Iterable[int]) -> frozenset[tuple[Any, ...]]:
-    rows = thread.rows
-    return frozenset(turn_key(rows[p], p) for p in positions if rows[p].get("type") == TURN)
+    turns = (thread.lines[p].turn for p in positions)
+    return frozenset(turn for turn in turns if turn is not None)
 
 
 def _kept(thread: Thread, boundary: int) -> tuple[list[int], int]:
     """Positions that a compaction kept verbatim, in file order, and how many the file lacks."""
     if boundary < 0:
         return [], 0
-    row = thread.rows[boundary]
-    uuids = _preserved(row)[0]
+    uuids = _preserved(thread.lines[boundary])[0]
     if not uuids:
         return _segment(thread, boundary)
     found = {thread.place[uuid] for uuid in uuids if uuid in thread.place}
@@ -233,7 +225,7 @@ def _kept(thread: Thread, boundary: int) -> tuple[list[int], int]:
 
 def _segment(thread: Thread, boundary: int) -> tuple[list[int], int]:
     """The same where only head and tail of what was kept are named."""
-    segment = field(thread.rows[boundary].get("compactMetadata"), "preservedSegment")
+    segment = field(thread.lines[boundary].meta.get("compactMetadata"), "preservedSegment")
     ends = [text_field(segment, key) for key in ("headUuid", "tailUuid")]
     first, last = (thread.place.get(uuid, -1) for uuid in ends)
     path = set[int]()
@@ -243,8 +235,7 @@ def _segment(thread: Thread, boundary: int) -> tuple[list[int], int]:
         p = thread.up[p]
     keys = _turn_keys(thread, path)
     for p in range(max(first, 0), boundary if path else 0):
-        turn = p <= last and thread.rows[p].get("type") == TURN
-        if (turn and turn_key(thread.rows[p], p) in keys) or thread.owner[p] in path:
+        if (p <= last and thread.lines[p].turn in keys) or thread.owner[p] in path:
             path.add(p)
     return sorted(path), sum(bool(uuid) and uuid not in thread.place for uuid in ends)
 
@@ -257,8 +248,9 @@ def _before(thread: Thread, boundary: int) -> list[int]:
     p = boundary
     while p >= 0:
         above = thread.up[p]
-        if is_boundary(thread.rows[p]):
-            logical = thread.place.get(text_field(thread.rows[p], "logicalParentUuid"), p)
+        line = thread.lines[p]
+        if line.is_boundary:
+            logical = thread.place.get(text_field(line.meta, "logicalParentUuid"), p)
             above = logical if logical < p else p - 1
         else:
             found.live[p] = 1
@@ -272,7 +264,7 @@ def _cleared(thread: Thread, positions: Iterable[int]) -> tuple[dict[str, int], 
     calls: dict[str, int] = {}
     lines: list[str] = []
     for p in positions:
-        meta = thread.rows[p].get("microcompactMetadata")
+        meta = thread.lines[p].meta.get("microcompactMetadata")
         if isinstance(meta, dict):
             calls.update(dict.fromkeys(strings(meta.get("compactedToolIds")), p))
             lines += strings(meta.get("clearedAttachmentUUIDs"))
@@ -283,7 +275,7 @@ def _ordered(thread: Thread, boundary: int, live: list[int], kept: list[int]) ->
     """Prompt order: what was kept stands behind its anchor, else behind the summary."""
     if not kept:
         return live
-    meta = thread.rows[boundary].get("compactMetadata")
+    meta = thread.lines[boundary].meta.get("compactMetadata")
     names = ("preservedMessages", "preservedSegment")
     anchors = [text_field(field(meta, name), "anchorUuid") for name in names]
     anchor = next((thread.place[a] for a in anchors if a in thread.place), -1)

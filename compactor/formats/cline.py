@@ -32,7 +32,7 @@ from compactor.formats.messages import (
     value_at,
 )
 from compactor.formats.native import Edit, compact_json
-from compactor.formats.recorded import compacted, count_of, unanswered
+from compactor.formats.recorded import compacted, count_of, time_ms, unanswered
 
 _TURN, _PROMPT = "assistant", "user"
 _COMPACTIONS = ("compaction", "compaction_summary")
@@ -81,6 +81,11 @@ class Cline:
             model=story.model,
             usage=tuple(story.usage),
         )
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a turn with metrics, in order; hidden ones too. O(n)."""
+        turns = [m for m in locate(root).items if _speaks(m) and m["role"] == _TURN]
+        return [usage for turn in turns for usage in _usage(turn, 0)]
 
     def messages(self, root: Any) -> Sequence[Any]:
         return locate(root).items
@@ -203,15 +208,16 @@ def _hidden(messages: Sequence[Any]) -> frozenset[int]:
 
 def _usage(message: Any, n: int) -> list[Usage]:
     metrics, model = message.get("metrics"), _model(message)
-    tokens = field(metrics, "tokens")
+    tokens, when_ms = field(metrics, "tokens"), time_ms(message.get("ts"))
     if isinstance(tokens, dict):
         counts = [count_of(tokens, key) for key in ("prompt", "cached", "completion")]
-        return [Usage(n, counts[0], counts[1], 0, counts[2], model)]
+        return [Usage(n, counts[0], counts[1], 0, counts[2], model, time_ms=when_ms)]
     if not isinstance(metrics, dict):
         return []
     read, write = count_of(metrics, "cacheReadTokens"), count_of(metrics, "cacheWriteTokens")
     uncached = max(count_of(metrics, "inputTokens") - read - write, 0)
-    return [Usage(n, uncached, read, write, count_of(metrics, "outputTokens"), model)]
+    output = count_of(metrics, "outputTokens")
+    return [Usage(n, uncached, read, write, output, model, time_ms=when_ms)]
 
 
 def _model(message: Any) -> str:

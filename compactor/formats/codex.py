@@ -21,7 +21,7 @@ from compactor.core.model import Entry, Overhead, Part, PartKind, Path, Reading,
 from compactor.formats import blocks
 from compactor.formats.blocks import Readers, content_parts
 from compactor.formats.builder import Builder
-from compactor.formats.codex_rollout import Item, Rollout, is_answer, is_native, read_rollout
+from compactor.formats.codex_rollout import Item, Rollout, is_native, read_rollout
 from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
@@ -59,7 +59,7 @@ class Codex:
         rollout = read_rollout(root if isinstance(root, list) else ())
         if not rollout.history.prompt() and not self.recognises(root):
             raise shape_error((), "no row holds an item of a Codex rollout")
-        story = _Story(rollout)
+        story = _Story(root, rollout)
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(tuple(filter(None, story.overhead))),
@@ -71,6 +71,10 @@ class Codex:
             model=rollout.model,
             usage=tuple(story.usage),
         )
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a request, in order, compacted and rolled back ones too. O(n)."""
+        return read_rollout(root if isinstance(root, list) else ()).usage
 
     def messages(self, root: Any) -> Sequence[Any]:
         return root if isinstance(root, list) else ()
@@ -87,20 +91,12 @@ class Codex:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
-def all_usage(root: Any) -> list[Usage]:
-    """Recorded usage of every request of a file, compacted and rolled back ones included. O(n).
-
-    Returns:
-        one a request, in order; `n` is 0, as no entries are implied.
-    """
-    return read_rollout(root if isinstance(root, list) else ()).usage
-
-
 class _Story:
     """Tells the history of a rollout to a builder, and finds where in it requests were made."""
 
-    def __init__(self, rollout: Rollout) -> None:
+    def __init__(self, root: Any, rollout: Rollout) -> None:
         self.builder = Builder()
+        self._root = root
         self.usage: list[Usage] = []
         self.odd: list[Path] = []
         items, requests = rollout.history.prompt(), iter(rollout.history.requests)
@@ -118,7 +114,7 @@ class _Story:
     def _texts(self, lead: Sequence[Item]) -> Iterator[str]:
         """The texts of the leading developer messages, which are overhead."""
         for item in lead:
-            content, at = field(item.native, "content"), (*item.at, "content")
+            content, at = field(item.native(self._root), "content"), (*item.at, "content")
             yield from (part.text for part in content_parts(self.builder, content, at, READERS))
 
     def _n(self, item: Item | None) -> int:
@@ -126,16 +122,17 @@ class _Story:
         before = self.builder.size
         if item is None or not self._say(item):
             return before
-        return self.builder.size - 1 if is_answer(item.native) else before
+        return self.builder.size - 1 if item.is_answer else before
 
     def _say(self, item: Item) -> bool:
         """Say an item; False when it cannot be read."""
-        kind = field(item.native, "type")
+        native = item.native(self._root)
+        kind = field(native, "type")
         say = OWN_ITEMS.get(kind, say_item) if isinstance(kind, str) else say_item
-        if _output_text(item.native):
+        if _output_text(native):
             say = _say_object_output
         try:
-            say(self.builder, item.native, item.at)
+            say(self.builder, native, item.at)
         except InputError:  # one strange item is no reason to refuse the file
             self.odd.append(item.at)
             return False
@@ -143,7 +140,7 @@ class _Story:
 
 
 def _is_leading(item: Item) -> bool:
-    return field(item.native, "role") in SYSTEM_ROLES
+    return item.role in SYSTEM_ROLES
 
 
 def _findings(rollout: Rollout, odd: Sequence[Path]) -> Iterator[Finding]:

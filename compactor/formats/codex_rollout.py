@@ -15,20 +15,33 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from compactor.core.model import Path, Usage
-from compactor.formats.messages import field, listed, text_field
-from compactor.formats.recorded import count_of, has_tokens
+from compactor.formats.messages import field, listed, text_field, value_at
+from compactor.formats.recorded import count_of, has_tokens, time_ms
 from compactor.formats.responses_items import ITEMS, MESSAGE
 
 _NOT_OF_THE_MODEL = ("agent_message", "compaction_trigger", "ghost_snapshot")
+_ASKING = ("user", "developer", "system")
 _SUMMARY = "message"
 _USED = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens")
 
 
 class Item(NamedTuple):
-    """A Responses item and its address."""
+    """A Responses item, without its texts, which a long rollout is made of.
 
-    native: Any
+    at: its address.
+    role: of a message that is not the model's; "" for all else.
+    is_answer: it is of the model, and not what it is asked.
+    made: the item itself where it is in no file.
+    """
+
     at: Path
+    role: str
+    is_answer: bool
+    made: Any = None
+
+    def native(self, root: Any) -> Any:
+        """The item itself."""
+        return self.made if self.made is not None else value_at(root, self.at)
 
 
 class Request(NamedTuple):
@@ -113,8 +126,13 @@ def read_rollout(rows: Sequence[Any]) -> Rollout:
     return reader.rollout
 
 
-def is_answer(item: Any) -> bool:
-    """Whether an item is of the model, and not what it is asked."""
+def _item(native: Any, at: Path, made: Any = None) -> Item:
+    role = text_field(native, "role")
+    known = next((one for one in _ASKING if one == role), "")
+    return Item(at, known, _is_answer(native), made)
+
+
+def _is_answer(item: Any) -> bool:
     kind = field(item, "type")
     if kind is None or kind == MESSAGE:
         return text_field(item, "role") == "assistant"
@@ -135,6 +153,7 @@ class _Reader:
     _cut_short: the same of an answer that a message followed before its count did.
     _total: totals of the last count.
     _turns: where each user's turn began: a history and its size then.
+    _stamp: time of the row that is read.
     """
 
     def __init__(self) -> None:
@@ -143,9 +162,10 @@ class _Reader:
         self._cut_short: int | None = None
         self._total: Any = None
         self._turns: list[tuple[History, int]] = []
+        self._stamp: Any = None
 
     def read(self, row: Any, index: int) -> None:
-        payload = field(row, "payload")
+        payload, self._stamp = field(row, "payload"), field(row, "timestamp")
         read = _ROWS.get(text_field(row, "type"))
         if read is None:
             if payload is None and text_field(row, "type") in ITEMS:
@@ -173,18 +193,19 @@ class _Reader:
 
     def item(self, payload: Mapping[str, Any], at: Path) -> None:
         items = self.rollout.history.items
-        if is_answer(payload):
+        item = _item(payload, at)
+        if item.is_answer:
             self._answer = len(items) if self._answer is None else self._answer
         elif not text_field(payload, "type").endswith("_output"):
             self._end_answer()
-        items.append(Item(payload, at))
+        items.append(item)
 
     def compacted(self, payload: Mapping[str, Any], at: Path) -> None:
         """The prompt is replaced by a list in the row, in old files by what was made of a text."""
         old, native = self.rollout.history, payload.get("replacement_history")
         if isinstance(native, list):
             where = (*at, "replacement_history")
-            items = [Item(item, (*where, index)) for index, item in enumerate(native)]
+            items = [_item(item, (*where, index)) for index, item in enumerate(native)]
             new = History(items, before=old.before + old.kept + len(old.items))
         else:
             kept = sum(map(_survives, old.items))
@@ -204,7 +225,7 @@ class _Reader:
         Other user messages are the harness's own (`AGENTS.md`, the environment).
         """
         history = self.rollout.history
-        is_written = bool(history.items) and field(history.items[-1].native, "role") == "user"
+        is_written = bool(history.items) and history.items[-1].role == "user"
         self._turns.append((history, len(history.items) - is_written))
 
     def roll_back(self, payload: Mapping[str, Any], at: Path) -> None:  # noqa: ARG002
@@ -226,7 +247,7 @@ class _Reader:
         total, last = field(info, "total_token_usage"), field(info, "last_token_usage")
         is_new = total is not None and _used(total) != _used(self._total)
         self._total = self._total if total is None else total
-        usage = _usage(last, self.rollout.model)
+        usage = _usage(last, self.rollout.model, time_ms(self._stamp))
         if not is_new or not has_tokens(usage):
             return
         self.rollout.usage.append(usage)
@@ -245,7 +266,7 @@ def _used(usage: Any) -> tuple[int, ...]:
     return tuple(count_of(usage, key) for key in _USED)
 
 
-def _usage(native: Any, model: str) -> Usage:
+def _usage(native: Any, model: str, when_ms: int) -> Usage:
     """Codex counts what was cached into the input."""
     total, read, write, output = _used(native)
     return Usage(
@@ -255,19 +276,20 @@ def _usage(native: Any, model: str) -> Usage:
         cache_write=write,
         output=output,
         model=model,
+        time_ms=when_ms,
     )
 
 
 def _survives(item: Item) -> bool:
     """Whether an old compaction keeps an item: messages, but those of the model and summaries."""
     is_summary = item.at[-1:] == (_SUMMARY,)
-    return text_field(item.native, "role") in ("user", "developer", "system") and not is_summary
+    return bool(item.role) and not is_summary
 
 
 def _summary(payload: Mapping[str, Any], at: Path) -> Item:
     """The summary of an old compaction, as the user message that it became."""
     native = {"type": MESSAGE, "role": "user", "content": text_field(payload, _SUMMARY)}
-    return Item(native, (*at, _SUMMARY))
+    return _item(native, (*at, _SUMMARY), native)
 
 
 _Read = Callable[[_Reader, Mapping[str, Any], Path], None]

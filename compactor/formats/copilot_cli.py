@@ -9,25 +9,30 @@ a session: recorded usage is output alone. Specification: DESIGN section 3, docs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from compactor.core.errors import Finding, InputError
+import msgspec
+
+from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats import blocks
+from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import medium_part, sealed_part
-from compactor.formats.messages import field, shape_error, text_field, value_at
+from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.recorded import (
     compacted,
     count_of,
     items,
     left_behind,
+    time_ms,
     unanswered,
     unreadable,
 )
+from compactor.formats.runs import Run, chosen
 
 _SYSTEM, _PROMPT, _TURN, _RESULT = (
     *("system.message", "user.message", "assistant.message"),
@@ -46,7 +51,7 @@ class CopilotCli:
     """The lens of Copilot CLI sessions.
 
     Args:
-        thread: a subagent's thread, one of `threads(root)`; "" is the main conversation.
+        thread: one of `threads(root)`: a subagent's, or the main one; "" is the first.
     """
 
     name = "copilot-cli"
@@ -64,20 +69,21 @@ class CopilotCli:
             InputError: `input.shape` when nothing is said, or the thread does not exist.
         """
         rows = items(root)
-        spoken = _spoken_threads(rows)
-        name = _chosen(self.thread, spoken)
-        live = _live(rows, spoken[name])
+        runs = _runs(rows)
+        run = chosen(runs, self.thread)
+        live = _live(rows, run.native)
         story = _Story(rows)
         for index in live.events:
             story.tell(index)
         story.flush()
-        systems = _systems(rows, spoken[name])
+        systems = _systems(rows, run.native)
         findings = [
             *story.builder.findings,
             *unanswered(story.builder.entries),
             *unreadable([(i,) for i, row in enumerate(rows) if _is_odd(row)], "lines"),
             *left_behind(live.left),
             *compacted(live.before, "events"),
+            *run_findings(runs, run, self.thread),
         ]
         if story.usage:
             findings.append(Finding("usage_partial", "the session counts no tokens of prompts"))
@@ -88,6 +94,20 @@ class CopilotCli:
             model=story.model,
             usage=tuple(story.usage),
         )
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [run.name for run in _runs(items(root))]
+
+    def of_thread(self, name: str) -> CopilotCli:
+        return CopilotCli(name)
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a response, in order, of every thread and branch: their outputs alone. O(n)."""
+        turns: dict[tuple[Any, ...], list[Any]] = {}
+        for index, row in enumerate(items(root)):
+            if _is_event(row) and row["type"] == _TURN:
+                turns.setdefault(_turn_key(row["data"], index), []).append(row)
+        return [_usage(rows, 0) for rows in turns.values()]
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(root)
@@ -105,11 +125,6 @@ class CopilotCli:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-
-def threads(root: Any) -> list[str]:
-    """Names of the subagents' threads in a session, for `CopilotCli(thread)`. O(n)."""
-    return [name for name in _spoken_threads(items(root)) if name]
 
 
 class _Story:
@@ -155,15 +170,27 @@ class _Story:
     def _say_turn(self, indexes: Sequence[int]) -> None:
         parts: list[Part] = []
         calls: list[Call] = []
-        output = 0
         for index in indexes:
             data = self.rows[index]["data"]
             parts += _turn_parts(data)
             calls += _calls(self.builder, data, (index, "data", "toolRequests"))
             self.model = text_field(data, "model") or self.model
-            output = count_of(data, "outputTokens") or output
         self.builder.turn(parts, calls, (indexes[0], "data"))
-        self.usage.append(Usage(self.builder.size - 1, output=output, model=self.model))
+        usage = _usage([self.rows[index] for index in indexes], self.builder.size - 1)
+        self.usage.append(msgspec.structs.replace(usage, model=self.model))
+
+
+def _usage(rows: Sequence[Any], n: int) -> Usage:
+    """Usage of the messages of one response: each may say its output, and the last one holds."""
+    data = [row["data"] for row in rows]
+    outputs = [count for each in data if (count := count_of(each, "outputTokens"))]
+    models = [name for each in data if (name := text_field(each, "model"))]
+    return Usage(
+        n,
+        output=outputs[-1] if outputs else 0,
+        model=models[-1] if models else "",
+        time_ms=time_ms(rows[-1].get("timestamp")),
+    )
 
 
 def _turn_key(data: Any, index: int) -> tuple[Any, ...]:
@@ -281,24 +308,15 @@ def _systems(rows: Sequence[Any], indexes: Sequence[int]) -> tuple[str, ...]:
     return tuple(filter(None, found.values()))
 
 
-def _spoken_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
-    """Indexes of the known events by thread; those in which anything is said."""
+def _runs(rows: Sequence[Any]) -> list[Run]:
+    """The known events by thread; the threads in which anything is said."""
     found: dict[str, list[int]] = {"": []}
     for index, row in enumerate(rows):
         if _is_event(row):
             data = row["data"]
             name = text_field(row, "agentId") or text_field(data, "parentToolCallId")
             found.setdefault(name, []).append(index)
-    return {name: each for name, each in found.items() if any(_speaks(rows[i]) for i in each)}
-
-
-def _chosen(wanted: str, spoken: Mapping[str, Sequence[int]]) -> str:
-    if wanted in spoken:
-        return wanted
-    if not wanted:
-        raise shape_error((), "no event says anything in the main conversation")
-    names = ", ".join(name for name in spoken if name) or "there is none"
-    raise InputError(f"no thread {wanted!r}", code="input.shape", hint=f"threads: {names}")
+    return agent_runs(found, lambda index: _speaks(rows[index]))
 
 
 def _is_event(row: Any) -> bool:

@@ -1,70 +1,28 @@
-"""Edits: addresses and new values, made in Python objects.
+"""Edits made in Python objects.
 
-Addresses are those of the original, in all edits alike; of two edits at one address the later
-counts, and an edit of a container counts before edits inside it. Containers are copied only on the
-way to an edit. `splice` gives the same edits the same meaning inside text. Specification: DESIGN
-section 2.
+Containers are copied only on the way to an edit; a string on the way holds JSON, in whose text the
+edit is made. `splice` gives the same edits (`edit_tree`) the same meaning inside text.
+Specification: DESIGN section 2.
 """
 
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from compactor.core.errors import InternalError
 from compactor.core.model import Path
-from compactor.formats.json_compact import quoted
+from compactor.formats.edit_tree import KEEP, EditNode, edit_tree
+from compactor.formats.edit_tree import REMOVE as REMOVE
+from compactor.formats.edit_tree import Edit as Edit
+from compactor.formats.edit_tree import dotted as dotted
+from compactor.formats.edit_tree import no_place as no_place
 from compactor.formats.json_text import Pairs, as_object
+from compactor.formats.lazy_rows import LazyRows
+from compactor.formats.members import Members
 from compactor.formats.objects import changed_model, field, is_model, typed
-
-
-class _Remove:
-    """The type of `REMOVE`."""
-
-    def __repr__(self) -> str:
-        return "REMOVE"
-
-
-REMOVE: Final = _Remove()
-"""As the value of an edit: delete the object key or the list element."""
-
-
-class Edit(NamedTuple):
-    """Set the value at `path`.
-
-    path: keys and indexes from the root; a new last key is added at the end of its object.
-    value: str, int, bool, None, list or dict; `REMOVE` deletes (a key that is not there: nothing).
-    """
-
-    path: Path
-    value: Any
-
-
-KEEP: Final = _Remove()
-"""As the value of a node: nothing to do with the value itself."""
-
-
-class EditNode:
-    """Edits at one address: its new value, or edits of what lies in it."""
-
-    __slots__ = ("inner", "value")
-
-    def __init__(self) -> None:
-        self.value: Any = KEEP
-        self.inner: dict[str | int, EditNode] = {}
-
-
-def edit_tree(edits: Iterable[Edit]) -> EditNode:
-    """Edits by address, from the root down."""
-    root = EditNode()
-    for path, value in edits:
-        node = root
-        for step in path:
-            node = node.inner.setdefault(step, EditNode())
-        node.value = value
-    return root
+from compactor.formats.splice import text_with
 
 
 def apply_edits(root: Any, edits: Iterable[Edit]) -> Any:
@@ -99,6 +57,10 @@ def applied(value: Any, node: EditNode, at: Path = ()) -> Any:
         return _applied_to_list(value, node, at)
     if is_model(value):
         return _applied_to_model(value, node, at)
+    if isinstance(value, str):
+        return text_with(value, node, at)
+    if isinstance(value, Members):
+        return _applied_to_members(value, node, at)
     raise no_place(at, next(iter(node.inner)))
 
 
@@ -150,18 +112,32 @@ def _applied_to_model(value: Any, node: EditNode, at: Path) -> Any:
     return changed_model(value, new, gone)
 
 
+def _applied_to_members(value: Members, node: EditNode, at: Path) -> Members:
+    new: dict[str, Any] = {}
+    for name, inner in node.inner.items():
+        if name not in value or inner.value is REMOVE:
+            raise no_place(at, name)
+        new[str(name)] = applied(value[str(name)], inner, (*at, name))
+    return value.with_values(new)
+
+
 def _applied_to_list(
     value: list[Any] | tuple[Any, ...], node: EditNode, at: Path
 ) -> list[Any] | tuple[Any, ...]:
-    items = list(value)
-    gone = []
+    new: dict[int, Any] = {}
+    gone: dict[int, None] = {}
     for index, inner in node.inner.items():
         if not isinstance(index, int) or not 0 <= index < len(value):
             raise no_place(at, index)
         if inner.value is REMOVE:
-            gone.append(index)
+            gone[index] = None
         else:
-            items[index] = applied(value[index], inner, (*at, index))
+            new[index] = applied(value[index], inner, (*at, index))
+    if isinstance(value, LazyRows):
+        return value.with_items(new, gone)
+    items = list(value)
+    for index, item in new.items():
+        items[index] = item
     for index in sorted(gone, reverse=True):
         del items[index]
     return like(value, items)
@@ -176,21 +152,3 @@ def like(value: list[Any] | tuple[Any, ...], items: list[Any]) -> list[Any] | tu
         new[:] = items
         return new
     return tuple(items)
-
-
-def no_place(at: Path, step: str | int) -> InternalError:
-    """The error of an edit whose address does not exist: `step` is not in the value at `at`."""
-    return InternalError(f"no {step!r} to edit here", code="internal.edit", path=dotted(at))
-
-
-def dotted(path: Path) -> str:
-    """A path for people: `$.messages[7].content[0]`; odd keys are quoted in brackets."""
-    steps = (f".{s}" if isinstance(s, str) and _WORD.fullmatch(s) else _bracketed(s) for s in path)
-    return "$" + "".join(steps)
-
-
-_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _bracketed(step: str | int) -> str:
-    return f"[{step if isinstance(step, int) else quoted(step)}]"

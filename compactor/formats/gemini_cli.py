@@ -34,6 +34,7 @@ from compactor.formats.recorded import (
     count_of,
     items,
     left_behind,
+    time_ms,
     unanswered,
 )
 
@@ -84,6 +85,12 @@ class GeminiCli:
             usage=tuple(story.usage),
         )
 
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a message, as it was written last; those taken back or compacted too. O(n)."""
+        log = _Log()
+        log.take(root)
+        return [usage for native in log.counted.values() for usage in _usage(native, 0)]
+
     def messages(self, root: Any) -> Sequence[Any]:
         messages = field(root, "messages")
         return messages if isinstance(messages, list) else _rows(root)
@@ -111,6 +118,7 @@ class _Log:
     live: by id (in one object: by index), in order; a message that is written again stays in place.
     taken_back, compacted: how many sent messages are live no more.
     odd: addresses of what looks like a message and is none.
+    counted: every message that was ever written with its usage, by id or by address.
     """
 
     def __init__(self) -> None:
@@ -118,6 +126,7 @@ class _Log:
         self.taken_back = 0
         self.compacted = 0
         self.odd: list[Path] = []
+        self.counted: dict[str | Path, Any] = {}
 
     def take(self, root: Any) -> None:
         """Everything that a recording holds."""
@@ -144,6 +153,8 @@ class _Log:
     def _add(self, key: str | int, native: Any, at: Path) -> None:
         if text_field(native, "type") in _TYPES:
             self.live[key] = _Message(native, at)
+            if isinstance(native.get("tokens"), dict):
+                self.counted[key if isinstance(key, str) else at] = native
         else:
             self.odd.append(at)
 
@@ -259,6 +270,7 @@ def _usage(native: Any, n: int) -> list[Usage]:
             cache_read=cached,
             output=count_of(tokens, "output") + count_of(tokens, "thoughts"),
             model=text_field(native, "model"),
+            time_ms=time_ms(native.get("timestamp")),
         )
     ]
 

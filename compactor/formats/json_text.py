@@ -150,6 +150,14 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
+def is_closed_string(text: str, start: int) -> bool:
+    """Whether the string that begins at `start` ends somewhere, whatever is in it. Linear."""
+    return _STRING.match(text, start) is not None
+
+
+_STRING: Final = re.compile(STRING, re.DOTALL)
+
+
 def after_space(text: str, pos: int) -> int:
     """Index of the first character from `pos` on that is no JSON whitespace."""
     match = _SPACE.match(text, pos)

@@ -28,6 +28,7 @@ from compactor.formats.recorded import (
     count_of,
     items,
     left_behind,
+    time_ms,
     unanswered,
     unreadable,
 )
@@ -79,6 +80,20 @@ class KimiCli:
             model=history.model,
             usage=tuple(story.usage),
         )
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a request, in order, those of compactions and in what was taken back too. O(n).
+
+        They are records of their own; a session without any has what its steps ended with.
+        """
+        rows = items(root)
+        records = [row for row in rows if text_field(row, "type") == "usage.record"]
+        if records:
+            return [
+                usage for row in records for usage in _usage(row, row, 0, text_field(row, "model"))
+            ]
+        ends = [row for row in rows if text_field(row, "type") == EVENT and _is_end(row)]
+        return [usage for row in ends for usage in _usage(row["event"], row, 0, "")]
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(root)
@@ -141,7 +156,8 @@ class _Story:
             self.builder.turn(parts, calls, (item.row, "event"))
             n = self.builder.size - 1
         if item.end >= 0:
-            self.usage += _usage(field(self.rows[item.end]["event"], "usage"), n, item.model)
+            end = self.rows[item.end]
+            self.usage += _usage(end["event"], end, n, item.model)
 
     def _result(self, event: Any, item: Item, *, is_cleared: bool) -> None:
         result, at = field(event, "result"), (item.row, "event", "result")
@@ -189,13 +205,26 @@ def _message_calls(message: Any, at: Path) -> list[Call]:
     ]
 
 
-def _usage(counts: Any, n: int, model: str) -> list[Usage]:
+def _usage(native: Any, row: Any, n: int, model: str) -> list[Usage]:
+    """Usage that an event or a record holds, which its row dates."""
+    counts = field(native, "usage")
     if not isinstance(counts, dict):
         return []
-    read, write = count_of(counts, "inputCacheRead"), count_of(counts, "inputCacheCreation")
     return [
-        Usage(n, count_of(counts, "inputOther"), read, write, count_of(counts, "output"), model)
+        Usage(
+            n=n,
+            input=count_of(counts, "inputOther"),
+            cache_read=count_of(counts, "inputCacheRead"),
+            cache_write=count_of(counts, "inputCacheCreation"),
+            output=count_of(counts, "output"),
+            model=model,
+            time_ms=time_ms(row.get("time")),
+        )
     ]
+
+
+def _is_end(row: Any) -> bool:
+    return text_field(row.get("event"), "type") == "step.end"
 
 
 def _overhead(rows: Sequence[Any]) -> Overhead:

@@ -14,18 +14,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Path, Reading
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
-from compactor.formats.native import compact_json
+from compactor.formats.native import LazyRows, compact_json
 from compactor.formats.objects import field as field  # the one way in, for lenses too
 from compactor.formats.objects import is_object, step_into
 
 SYSTEM_ROLES = ("system", "developer")
-_SERVER_HISTORY = (
+SERVER_HISTORY = (
     ("previous_response_id",),
     ("conversation",),
     ("cachedContent",),
@@ -98,6 +98,15 @@ class Dialect(Protocol):
         ...
 
 
+@runtime_checkable
+class Leads(Protocol):
+    """A dialect whose messages say in their own way that they are overhead at the very start."""
+
+    def leads(self, message: Any) -> bool:
+        """Whether a message, with all before it, is overhead and no entry."""
+        ...
+
+
 @dataclass(slots=True)
 class _Resume:
     """How far a reading got. Holds the native objects, so that their identity stays theirs."""
@@ -129,7 +138,7 @@ def locate(root: Any, key: str = "messages") -> Body:
 
 def refuse_server_history(native: Any, at: Path = ()) -> None:
     """Refuse a request whose history the provider keeps: we would compact only its tail."""
-    for path in _SERVER_HISTORY:
+    for path in SERVER_HISTORY:
         value = native
         for key in path:
             value = field(value, key)
@@ -171,25 +180,34 @@ def read_messages(dialect: Dialect, body: Body, known: Reading | None) -> Readin
     """
     state = _resumed(dialect, body, known)
     builder, items = state.builder, body.items
-    lead = list(takewhile(lambda item: field(item, "role") in dialect.leading, items))
+    lead = leading(dialect, items)
     start = builder.cut(max(_shared(state.items, items) - 1, 0))
     del state.items[start:]
     for index in range(start, len(items)):
         builder.at_item(index)
         if index >= len(lead):
             _read_one(dialect, builder, items[index], (*body.base, index))
-        state.items.append(items[index])
+        if not isinstance(items, LazyRows):  # which hold nothing, and are never gone on from
+            state.items.append(items[index])
     carried = dialect.carried(body, lead)
     if not _same(state.carried, carried):
-        state.carried, state.overhead = carried, _overhead(dialect, carried)
+        state.carried, state.overhead = carried, overhead_of(dialect, carried)
     ending = (_unanswered(call) for call in open_calls(builder.entries, len(builder.entries)))
     return Reading(
         entries=builder.entries,
         overhead=state.overhead,
         findings=[*_body_findings(body), *builder.findings, *ending],
         model=text_field(body.fields, "model"),
+        carried=carried,
         resume=state,
     )
+
+
+def leading(dialect: Dialect, items: Sequence[Any]) -> list[Any]:
+    """The messages at the very start that are overhead."""
+    if isinstance(dialect, Leads):
+        return list(takewhile(dialect.leads, items))
+    return list(takewhile(lambda item: field(item, "role") in dialect.leading, items))
 
 
 def open_calls(entries: Sequence[Entry], end: int) -> list[Call]:
@@ -259,7 +277,8 @@ def _same(old: Carried, new: Carried) -> bool:
     return all(map(operator.is_, (*old.system, *old.tools), (*new.system, *new.tools)))
 
 
-def _overhead(dialect: Dialect, carried: Carried) -> Overhead:
+def overhead_of(dialect: Dialect, carried: Carried) -> Overhead:
+    """The counted texts of what every request carries."""
     texts = [*map(_system_text, carried.system)]
     for tool in carried.tools:
         texts += dialect.tool_texts(tool)

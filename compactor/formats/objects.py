@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from compactor.formats.within import Within, inner_value
+
 
 def is_object(native: Any) -> bool:
     """Whether a value is an object: a dict or a model."""
@@ -34,7 +36,11 @@ def field(native: Any, key: str) -> Any:
 
 
 def step_into(native: Any, step: str | int) -> Any:
-    """The value at one step of an address that exists."""
+    """The value at one step of an address that exists; a step into a string enters its JSON."""
+    if isinstance(step, Within):
+        return step.value_in(native)
+    if isinstance(native, str):
+        native = inner_value(native)
     return field(native, str(step)) if is_model(native) else native[step]
 
 

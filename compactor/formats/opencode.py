@@ -83,6 +83,11 @@ class OpenCode:
             usage=tuple(story.usage),
         )
 
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a request, in order, compacted and reverted ones too. O(n)."""
+        turns = [message for message in session(root).messages if role(message) == TURN]
+        return [step.usage for turn in turns for step in steps(turn) if step.usage is not None]
+
     def messages(self, root: Any) -> Sequence[Any]:
         return session(root).messages
 
@@ -98,16 +103,6 @@ class OpenCode:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-
-def all_usage(root: Any) -> list[Usage]:
-    """Recorded usage of every request of a session, compacted and reverted ones included. O(n).
-
-    Returns:
-        one a request, in order; `n` is 0, as no entries are implied.
-    """
-    turns = [message for message in session(root).messages if role(message) == TURN]
-    return [step.usage for turn in turns for step in steps(turn) if step.usage is not None]
 
 
 class _Story:

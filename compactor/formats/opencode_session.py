@@ -17,7 +17,7 @@ import msgspec
 
 from compactor.core.model import Path, Usage
 from compactor.formats.messages import field, text_field
-from compactor.formats.recorded import count_of, has_tokens, items
+from compactor.formats.recorded import count_of, has_tokens, items, time_ms
 
 TURN, PROMPT = "assistant", "user"
 COMPACTION, STEP, STEP_END = "compaction", "step-start", "step-finish"
@@ -115,7 +115,14 @@ def steps(message: Any) -> Iterator[Step]:
         said = [part for part in parts[first:end] if field(part, "type") == STEP_END]
         tokens = said[-1] if said else info if end == len(parts) and not is_said else None
         usage = _usage(field(tokens, "tokens"), text_field(info, "modelID"))
+        if end == len(parts):  # when earlier steps ended is not in the file
+            usage = msgspec.structs.replace(usage, time_ms=_ended_ms(info))
         yield Step(range(first, end), usage if has_tokens(usage) else None)
+
+
+def _ended_ms(info: Any) -> int:
+    times = field(info, "time")
+    return time_ms(field(times, "completed")) or time_ms(field(times, "created"))
 
 
 def _reverted(log: Session) -> tuple[int, int]:

@@ -62,7 +62,11 @@ class Pi:
         story = _Story(rows, branch)
         entries = story.builder.entries
         findings = [*story.builder.findings, *unanswered(entries)]
-        findings += _branch_findings(rows, branch, tree.up)
+        spoken, odd = _survey(rows)
+        findings += _branch_findings(spoken, branch, tree.up)
+        if story.dropped:
+            message = f"{story.dropped} turns that failed or were stopped are not in later requests"
+            findings.append(Finding("dropped_turns", message))
         if tree.broken:
             message = f"{len(tree.broken)} rows name a parent that is not above them in the file"
             findings.append(Finding("broken_link", message, dotted((tree.broken[0],))))
@@ -72,10 +76,16 @@ class Pi:
         return Reading(
             entries=entries,
             overhead=Overhead(known=False),
-            findings=[*findings, *unreadable(_odd(rows), "rows")],
+            findings=[*findings, *unreadable(odd, "rows")],
             model=_model(rows, branch.path),
             usage=tuple(story.usage),
         )
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a request, in the order of the file; dead branches and dropped turns too. O(n)."""
+        rows = root if isinstance(root, list) else ()
+        turns = (row for row in rows if role_of(row) == TURN)
+        return list(filter(has_tokens, (usage_of(turn, 0) for turn in turns)))
 
     def messages(self, root: Any) -> Sequence[Any]:
         return root if isinstance(root, list) else ()
@@ -90,39 +100,31 @@ class Pi:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
-def all_usage(root: Any) -> list[Usage]:
-    """Recorded usage of every request of a session, dead branches and dropped turns included. O(n).
-
-    Returns:
-        one a request, in the order of the file; `n` is 0, as no entries are implied.
-    """
-    rows = root if isinstance(root, list) else ()
-    turns = (row["message"] for row in rows if role_of(row) == TURN)
-    return list(filter(has_tokens, (usage_of(turn, 0) for turn in turns)))
-
-
 class _Story:
     """Tells the rows of a branch to a builder, in prompt order."""
 
     def __init__(self, rows: Sequence[Any], branch: Branch) -> None:
         self.builder = Builder()
         self.usage: list[Usage] = []
+        self.dropped = 0
         for index in branch.prompt:
             row = rows[index]
             if role_of(row) == TURN:
-                self._turn(row["message"], (index, MESSAGE), is_kept=index in branch.kept)
+                self._turn(row, (index, MESSAGE), is_kept=index in branch.kept)
             elif speaks(row):
                 ROLES[role_of(row)](self.builder, row["message"], (index, MESSAGE))
             elif row["type"] in ROWS:
                 ROWS[row["type"]](self.builder, row, (index,))
 
-    def _turn(self, message: Row, at: Path, *, is_kept: bool) -> None:
+    def _turn(self, row: Row, at: Path, *, is_kept: bool) -> None:
         """What a compaction kept was answered before it, over entries that are gone."""
-        n = self.builder.size
+        message, n = row["message"], self.builder.size
         if not is_dropped(message):
             self.builder.turn(*turn_facts(self.builder, message.get("content"), at), at)
             n = self.builder.size - 1
-        usage = usage_of(message, n)
+        else:
+            self.dropped += 1
+        usage = usage_of(row, n)
         if has_tokens(usage) and not is_kept:
             self.usage.append(usage)
 
@@ -135,32 +137,28 @@ def _is_native(row: Any) -> bool:
     return role in OF_PI or (role == TURN and "stopReason" in row["message"])
 
 
-def _odd(rows: Sequence[Any]) -> list[Path]:
-    """Rows that should hold a message and hold none that is known."""
-    return [
-        (index,)
-        for index, row in enumerate(rows)
-        if text_field(row, "type") == MESSAGE and not speaks(row)
-    ]
+def _survey(rows: Sequence[Any]) -> tuple[bytearray, list[Path]]:
+    """Of each row whether it speaks; and rows that should hold a message and hold none."""
+    spoken, odd = bytearray(), list[Path]()
+    for index, row in enumerate(rows):
+        spoken.append(speaks(row))
+        if text_field(row, "type") == MESSAGE and not spoken[index]:
+            odd.append((index,))
+    return spoken, odd
 
 
 def _branch_findings(
-    rows: Sequence[Any], branch: Branch, linked: Mapping[int, int]
+    spoken: bytearray, branch: Branch, linked: Mapping[int, int]
 ) -> Iterator[Finding]:
     """What of the tree is not in the prompt."""
-    before = sum(speaks(rows[index]) for index in branch.before)
+    before = sum(spoken[index] for index in branch.before)
     yield from compacted(before, "messages")
     if branch.missing:
         message = "the first message that the compaction kept is not in the file"
         yield Finding("preserved_missing", message)
     inside = frozenset(branch.path)
-    off = [index for index in linked if index not in inside and speaks(rows[index])]
+    off = [index for index in linked if index not in inside and spoken[index]]
     yield from left_behind(len(off), dotted((off[0],)) if off else "")
-    turns = [rows[index] for index in branch.prompt if role_of(rows[index]) == TURN]
-    dropped = sum(is_dropped(row["message"]) for row in turns)
-    if dropped:
-        message = f"{dropped} turns that failed or were stopped are not in later requests"
-        yield Finding("dropped_turns", message)
 
 
 def _model(rows: Sequence[Any], path: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of, image_part
 from compactor.formats.messages import field, text_field
 from compactor.formats.pi_tree import COMPACTION, MESSAGE, Row
-from compactor.formats.recorded import count_of
+from compactor.formats.recorded import count_of, time_ms
 
 TURN, _RESULT, _COMMAND = "assistant", "toolResult", "bashExecution"
 OF_PI = (_RESULT, _COMMAND, "custom", "hookMessage")
@@ -42,8 +42,9 @@ def is_dropped(message: Row) -> bool:
     return message.get("stopReason") in _DROPPED
 
 
-def usage_of(message: Row, n: int) -> Usage:
-    """pi counts what was cached beside the input."""
+def usage_of(row: Row, n: int) -> Usage:
+    """pi counts what was cached beside the input; a message has the time of its request."""
+    message = row["message"]
     native = message.get("usage")
     return Usage(
         n=n,
@@ -52,6 +53,7 @@ def usage_of(message: Row, n: int) -> Usage:
         cache_write=count_of(native, "cacheWrite"),
         output=count_of(native, "output"),
         model=text_field(message, "model"),
+        time_ms=time_ms(row.get("timestamp")) or time_ms(message.get("timestamp")),
     )
 
 

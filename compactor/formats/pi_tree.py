@@ -29,12 +29,14 @@ class Tree:
     place: index of a row by its id.
     broken: rows whose parent is not above them in the file.
     copies: rows left out because an earlier one has the same id.
+    compactions: rows that say that what is above them was compacted.
     """
 
     up: dict[int, int] = dataclasses.field(default_factory=dict)
     place: dict[str, int] = dataclasses.field(default_factory=dict)
     broken: list[int] = dataclasses.field(default_factory=list)
     copies: list[int] = dataclasses.field(default_factory=list)
+    compactions: set[int] = dataclasses.field(default_factory=set)
 
 
 class Branch(NamedTuple):
@@ -65,6 +67,8 @@ def link(rows: Sequence[Any]) -> Tree:
             tree.copies.append(index)
             continue
         tree.up[index] = _above(tree, row, index, last)
+        if kind == COMPACTION:
+            tree.compactions.add(index)
         if name:
             tree.place[name] = index
         last = index
@@ -79,7 +83,7 @@ def live_branch(rows: Sequence[Any], tree: Tree) -> Branch:
         path.append(index)
         index = tree.up[index]
     path.reverse()
-    cuts = [at for at, index in enumerate(path) if rows[index]["type"] == COMPACTION]
+    cuts = [at for at, index in enumerate(path) if index in tree.compactions]
     if not cuts:
         return Branch(path, path, frozenset(), [], missing=False)
     cut = cuts[-1]
@@ -87,7 +91,7 @@ def live_branch(rows: Sequence[Any], tree: Tree) -> Branch:
     start = cut if first is None else bisect_left(path, first, 0, cut)
     missing = first is not None and path[start] != first
     start = cut if missing else start
-    kept = [index for index in path[start:cut] if rows[index]["type"] != COMPACTION]
+    kept = [index for index in path[start:cut] if index not in tree.compactions]
     prompt = [path[cut], *kept, *path[cut + 1 :]]
     return Branch(path, prompt, frozenset(kept), path[:start], missing)
 

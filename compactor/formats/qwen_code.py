@@ -9,25 +9,28 @@ Specification: DESIGN section 3, docs/formats.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compactor.core.errors import Finding, InputError
+from compactor.core.errors import Finding
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks
+from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.gemini import parts_facts, rewrite_response, say_user, turn_facts
-from compactor.formats.messages import field, shape_error, text_field, value_at
+from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
     compacted,
     count_of,
     items,
     left_behind,
+    time_ms,
     unanswered,
     unreadable,
 )
+from compactor.formats.runs import Run, chosen
 
 _MESSAGES = ("user", "assistant", "tool_result")
 _UNSENT = ("realtime_message", "code_mode_tool_result")
@@ -38,7 +41,7 @@ class QwenCode:
     """The lens of Qwen Code sessions.
 
     Args:
-        thread: a subagent's thread, one of `threads(root)`; "" is the main conversation.
+        thread: one of `threads(root)`: a subagent's, or the main one; "" is the first.
     """
 
     name = "qwen-code"
@@ -56,9 +59,9 @@ class QwenCode:
             InputError: `input.shape` when no line holds a message, or the thread does not exist.
         """
         rows = items(root)
-        spoken = _spoken_threads(rows)
-        name = _chosen(self.thread, spoken)
-        branch = _branch(rows, spoken[name])
+        runs = _runs(rows)
+        run = chosen(runs, self.thread)
+        branch = _branch(rows, run.native)
         story = _Story(rows)
         story.tell(branch)
         odd = [(i,) for i, row in enumerate(rows) if _is_odd(row)]
@@ -72,8 +75,7 @@ class QwenCode:
         if branch.broken:
             message = f"{len(branch.broken)} lines name a parent that is not above them in the file"
             findings.append(Finding("broken_link", message, dotted((branch.broken[0],))))
-        if name and not self.thread:
-            findings.append(Finding("subagent_file", f"read as the subagent's thread {name!r}"))
+        findings += run_findings(runs, run, self.thread)
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(known=False),
@@ -81,6 +83,17 @@ class QwenCode:
             model=story.model,
             usage=tuple(story.usage),
         )
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [run.name for run in _runs(items(root))]
+
+    def of_thread(self, name: str) -> QwenCode:
+        return QwenCode(name)
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        """One a line with usage, in order; subagents and branches that were left too. O(n)."""
+        lines = [row for row in items(root) if _is_sent(row) and _has_usage(row)]
+        return [_usage(row, 0) for row in lines]
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(root)
@@ -92,11 +105,6 @@ class QwenCode:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-
-def threads(root: Any) -> list[str]:
-    """Names of the subagents' threads in a session, for `QwenCode(thread)`. O(n)."""
-    return [name for name in _spoken_threads(items(root)) if name]
 
 
 class _Branch(NamedTuple):
@@ -134,7 +142,7 @@ class _Story:
                 continue
             self._content(row["message"], (index, "message"))
             self.model = text_field(row, "model") or self.model
-            if isinstance(row.get("usageMetadata"), dict):
+            if _has_usage(row):
                 self.usage.append(_usage(row, self.builder.size - 1))
 
     def _content(self, content: Any, at: Path) -> None:
@@ -150,6 +158,10 @@ class _Story:
             self.builder.user(parts_facts(self.builder, parts, inner), at)
 
 
+def _has_usage(row: Any) -> bool:
+    return isinstance(field(row, "usageMetadata"), dict)
+
+
 def _usage(row: Any, n: int) -> Usage:
     """Usage of one response: prompts hold what was cached; thoughts are in the total or beside."""
     counts = row["usageMetadata"]
@@ -158,8 +170,14 @@ def _usage(row: Any, n: int) -> Usage:
     said, thought = (count_of(counts, f"{key}TokenCount") for key in ("candidates", "thoughts"))
     total = count_of(counts, "totalTokenCount")
     output = total - prompt - tool if total >= prompt + tool + said else said + thought
-    uncached = max(prompt - cached, 0) + tool
-    return Usage(n, uncached, cached, 0, output, text_field(row, "model"))
+    return Usage(
+        n=n,
+        input=max(prompt - cached, 0) + tool,
+        cache_read=cached,
+        output=output,
+        model=text_field(row, "model"),
+        time_ms=time_ms(row.get("timestamp")),
+    )
 
 
 def _branch(rows: Sequence[Any], indexes: Sequence[int]) -> _Branch:
@@ -223,27 +241,15 @@ def _takes_back(row: Any, previous: Any) -> bool:
     )
 
 
-def _spoken_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
-    """Indexes of lines by thread, the main one first; those in which anything is said."""
+def _runs(rows: Sequence[Any]) -> list[Run]:
+    """The lines by thread; the threads in which anything is said."""
     found: dict[str, list[int]] = {"": []}
     for index, row in enumerate(rows):
         if isinstance(row, dict) and text_field(row, "type"):
             agent = text_field(row, "agentId") or "sidechain"
             name = agent if row.get("isSidechain") is True else ""
             found.setdefault(name, []).append(index)
-    return {name: each for name, each in found.items() if any(_speaks(rows[i]) for i in each)}
-
-
-def _chosen(wanted: str, spoken: Mapping[str, Sequence[int]]) -> str:
-    """The thread to read. A subagent's own file has no main one: then its newest."""
-    if wanted and wanted not in spoken:
-        names = ", ".join(name for name in spoken if name) or "there is none"
-        raise InputError(f"no thread {wanted!r}", code="input.shape", hint=f"threads: {names}")
-    if not spoken:
-        raise shape_error((), "no line holds a message of a Qwen Code session")
-    if wanted or "" in spoken:
-        return wanted
-    return max(spoken, key=lambda name: spoken[name][-1])
+    return agent_runs(found, lambda index: _speaks(rows[index]))
 
 
 def _speaks(row: Any) -> bool:

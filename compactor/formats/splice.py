@@ -2,7 +2,8 @@
 
 Everything else stays: whitespace, key order, duplicate keys, escapes, number spellings. One linear
 scan over the value, by patterns that jump from bracket to bracket; of several equal keys the last
-is the value, as in `edits`. New values are compact JSON. Specification: DESIGN section 2.
+is the value, as in `edits`. New values are compact JSON. An edit inside a string is one of the JSON
+text that it holds, and the rest of the string keeps its escapes. Specification: DESIGN section 2.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, cast
 
-from compactor.core.errors import InputError
+from compactor.core.errors import InputError, InternalError
 from compactor.core.model import Path
-from compactor.formats.edits import KEEP, REMOVE, Edit, EditNode, applied, edit_tree, no_place
+from compactor.formats.edit_tree import KEEP, REMOVE, Edit, EditNode, edit_tree, no_place
 from compactor.formats.json_compact import compact_json, quoted
 from compactor.formats.json_text import OR_BACK, STRING, NotJsonError, after_space, read_value
+from compactor.formats.within import whole_value
 
 
 class Change(NamedTuple):
@@ -33,11 +35,8 @@ def splice_text(text: str, edits: Iterable[Edit]) -> str:
         InputError: `input.not_json` when the text is no JSON value.
         InternalError: `internal.edit` when an address does not exist.
     """
-    start = after_space(text, 0)
     try:
-        value, end = read_value(text, start)
-        if after_space(text, end) < len(text):
-            raise NotJsonError("expected the end of the text", end, wants_value=False)
+        value, start = whole_value(text)
     except NotJsonError as error:
         problem = f"no JSON at character {error.pos}: {error}"
         raise InputError(problem, code="input.not_json") from error
@@ -65,22 +64,104 @@ def changes(text: str, start: int, value: Any, edits: Iterable[Edit]) -> list[Ch
         changes in order. One scan over the value.
     """
     root = edit_tree(edits)
-    applied(value, root)
-    if root.value is not KEEP:
-        return [Change(start, value_end(text, start), compact_json(root.value))]
-    return sorted(_scan(text, start, root)[1]) if root.inner else []
+    if root.value is REMOVE:
+        raise InternalError("the root cannot be removed", code="internal.edit", path="$")
+    _check(value, root, ())
+    return sorted(_changes(text, start, root)[1])
+
+
+def text_with(text: str, node: EditNode, at: Path) -> str:
+    """A string of Python's with edits made in the JSON text that it holds.
+
+    Args:
+        at: its address, for errors.
+
+    Raises:
+        InternalError: `internal.edit` when an address does not exist.
+    """
+    _check(text, node, at)
+    return replaced(text, sorted(_changes(text, after_space(text, 0), node)[1]))
 
 
 def span(text: str, start: int, value: Any, path: Path) -> tuple[int, int]:
     """Where in a text the value at `path` of the value that begins at `start` stands."""
     inner = value
     for depth, step in enumerate(path):
-        try:
-            inner = inner[step]
-        except (LookupError, TypeError) as error:
-            raise no_place(path[:depth], step) from error
+        inner = _member(inner, step, path[:depth])
     [change] = changes(text, start, value, [Edit(path, None)])
     return change.start, change.end
+
+
+def _check(value: Any, node: EditNode, at: Path) -> None:
+    """Whether every address exists; of a key that is set or removed, the object with it.
+
+    Raises:
+        InternalError: `internal.edit` when one does not.
+    """
+    if node.value is not KEEP:
+        return
+    for step, inner in node.inner.items():
+        if inner.value is KEEP:
+            _check(_member(value, step, at), inner, (*at, step))
+        elif not (isinstance(_entered(value, step, at), dict) and isinstance(step, str)):
+            _member(value, step, at)
+
+
+def _member(value: Any, step: str | int, at: Path) -> Any:
+    """The value at one step of an address.
+
+    Raises:
+        InternalError: `internal.edit` when there is none.
+    """
+    value = _entered(value, step, at)
+    if isinstance(value, dict) and isinstance(step, str) and step in value:
+        return value[step]
+    if isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+        return value[step]
+    raise no_place(at, step)
+
+
+def _entered(value: Any, step: str | int, at: Path) -> Any:
+    """A value, or of a string what its JSON says."""
+    while isinstance(value, str):
+        try:
+            value, _ = whole_value(value)
+        except NotJsonError as error:
+            raise no_place(at, step) from error
+    return value
+
+
+def _changes(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
+    """The end of the value at `pos` and the changes of it or in it."""
+    if node.value is not KEEP or not node.inner:
+        end = value_end(text, pos)
+        gives_all = node.value is not KEEP
+        return end, [Change(pos, end, compact_json(node.value))] if gives_all else []
+    return _scan(text, pos, node) if text[pos] in "[{" else _enter(text, pos, node)
+
+
+def _enter(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
+    """The end of the string at `pos` and the changes in it, which are of the text that it holds."""
+    end = value_end(text, pos)
+    held = cast("str", read_value(text, pos)[0])
+    found = sorted(_changes(held, after_space(held, 0), node)[1])
+    places = _places(text, pos + 1, end - 1, [at for change in found for at in change[:2]])
+    return end, [Change(next(places), next(places), quoted(change.text)[1:-1]) for change in found]
+
+
+def _places(text: str, pos: int, end: int, wanted: list[int]) -> Iterator[int]:
+    """Where characters of a string stand in its spelling `pos..end`, in order. Linear."""
+    at = 0
+    for index in wanted:
+        while at < index:
+            match = _SPELLED.match(text, pos, min(end, pos + index - at))
+            size = match.end() - pos if match else 0
+            if size:  # characters that are spelled as themselves
+                pos, at = pos + size, at + size
+                continue
+            match = _ESCAPE.match(text, pos, end)
+            pos, at = match.end() if match else pos + 1, at + 1
+        yield pos
 
 
 class _Member(NamedTuple):
@@ -112,6 +193,10 @@ def _scan(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
         at = after_space(text, end)
         if text[at] == ",":
             at = after_space(text, at + 1)
+    for key, _, value, _ in {member.key: member for member in members}.values():
+        inner = node.inner.get(key)
+        if inner is not None and inner.value is KEEP and text[value] not in "[{":
+            _, inside[key] = _changes(text, value, inner)
     found = [change for key in inside for change in inside[key]]
     return at + 1, found + _own_changes(pos, node, members)
 
@@ -179,3 +264,6 @@ def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
 
 _STRING_OR_WORD: Final = re.compile(rf"{STRING}|[^ \t\n\r,\]}}]++", re.DOTALL)
 _TO_BRACKET: Final = re.compile(rf'[^"\[\]{{}}]*+(?:{STRING}[^"\[\]{{}}]*+{OR_BACK})*+', re.DOTALL)
+_SPELLED: Final = re.compile(r"[^\\]*+")
+_PAIR: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE: Final = re.compile(rf"{_PAIR}|\\u[0-9a-fA-F]{{4}}|\\.", re.DOTALL)

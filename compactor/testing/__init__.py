@@ -12,25 +12,15 @@ and one row of `WRITERS`. Specification: DESIGN section 3; law L6.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from compactor.core.errors import InputError
-from compactor.testing.facts import (
-    ASSISTANT,
-    SIGNATURE,
-    SYSTEM,
-    TOOL,
-    USER,
-    Fact,
-    Native,
-    ToolCall,
-    picture_url,
-)
-from compactor.testing.keyed import bedrock, gemini
-from compactor.testing.responses import openai_responses
+from compactor.formats import write
+from compactor.formats.talk import Native
+from compactor.testing.facts import ASSISTANT, SYSTEM, TOOL, USER, Fact, ToolCall
+from compactor.testing.told import claude_code, told
 
 __all__ = ["WRITERS", "Conversation", "Fact", "ToolCall", "Writer"]
 
@@ -207,147 +197,6 @@ class Conversation:
         return [what for what in writer.lacks if said[what]]
 
 
-def _entries(talk: Conversation) -> list[Native]:
-    return [_entry(fact) for fact in talk.facts]
-
-
-def _entry(fact: Fact) -> Native:
-    if fact.kind == TOOL:
-        entry: Native = {"kind": TOOL, "call": fact.call_id, "text": fact.text}
-        if fact.error:
-            entry["error"] = True
-        if fact.images:
-            entry["images"] = fact.images
-        return entry
-    if fact.kind != ASSISTANT:
-        return {"kind": fact.kind, "text": fact.text}
-    calls = [
-        {"id": call.id, "name": call.name, "arguments": json.dumps(dict(call.arguments))}
-        for call in fact.calls
-    ]
-    return {"kind": ASSISTANT, "text": fact.text, "calls": calls}
-
-
-def _anthropic(talk: Conversation) -> Native:
-    body: Native = {"max_tokens": 1024}
-    if talk.model:
-        body["model"] = talk.model
-    if talk.system_prompt:
-        body["system"] = talk.system_prompt
-    if talk.tools:
-        body["tools"] = [
-            {
-                "name": tool["name"],
-                "description": tool["description"],
-                "input_schema": tool["parameters"],
-            }
-            for tool in talk.tools
-        ]
-    return body | {"messages": _anthropic_messages(talk.facts)}
-
-
-def _anthropic_messages(facts: Iterable[Fact]) -> list[Native]:
-    """Results share a message, and what the person says next goes behind them in it."""
-    messages: list[Native] = []
-    open_results: list[Native] | None = None
-    for fact in facts:
-        if fact.kind == TOOL:
-            if open_results is None:
-                open_results = []
-                messages.append({"role": USER, "content": open_results})
-            open_results.append(_anthropic_result(fact))
-        elif fact.kind == USER and open_results is not None:
-            open_results.append({"type": "text", "text": fact.text})
-            open_results = None
-        else:
-            content: Any = fact.text if fact.kind != ASSISTANT else _anthropic_blocks(fact)
-            messages.append({"role": fact.kind, "content": content})
-            open_results = None
-    return messages
-
-
-def _anthropic_blocks(fact: Fact) -> list[Native]:
-    """Reasoning, text and calls of a model turn."""
-    blocks: list[Native] = []
-    if fact.reasoning:
-        thinking = {"type": "thinking", "thinking": fact.reasoning, "signature": SIGNATURE}
-        blocks.append(thinking)
-    if fact.text:
-        blocks.append({"type": "text", "text": fact.text})
-    blocks += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)}
-        for call in fact.calls
-    ]
-    return blocks or [{"type": "text", "text": ""}]
-
-
-def _anthropic_result(fact: Fact) -> Native:
-    content: Any = fact.text
-    if fact.images:
-        text = [{"type": "text", "text": fact.text}] if fact.text else []
-        content = text + [_picture(number) for number in range(fact.images)]
-    block: Native = {"type": "tool_result", "tool_use_id": fact.call_id, "content": content}
-    return block | {"is_error": True} if fact.error else block
-
-
-def _picture(number: int) -> Native:
-    return {"type": "image", "source": {"type": "url", "url": picture_url(number)}}
-
-
-def _openai_chat(talk: Conversation) -> Native:
-    body: Native = {"model": talk.model} if talk.model else {}
-    if talk.tools:
-        body["tools"] = [{"type": "function", "function": dict(tool)} for tool in talk.tools]
-    lead = [{"role": SYSTEM, "content": talk.system_prompt}] if talk.system_prompt else []
-    return body | {"messages": [*lead, *map(_openai_message, talk.facts)]}
-
-
-def _openai_message(fact: Fact) -> Native:
-    if fact.kind == TOOL:
-        return {"role": TOOL, "tool_call_id": fact.call_id, "content": fact.text}
-    message: Native = {"role": fact.kind, "content": fact.text}
-    if fact.reasoning:
-        message["reasoning_content"] = fact.reasoning
-    if fact.calls:
-        message["content"] = fact.text or None
-        message["tool_calls"] = [_openai_call(call) for call in fact.calls]
-    return message
-
-
-def _openai_call(call: ToolCall) -> Native:
-    function = {"name": call.name, "arguments": json.dumps(dict(call.arguments))}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _claude_code(talk: Conversation) -> bytes:
-    """Each block of a turn and each result has a line; a result hangs on the line of its call.
-
-    A line that is no message comes first, as in real files: one line alone would be plain JSON.
-    """
-    rows: list[Native] = [{"type": "summary", "summary": "", "leafUuid": ""}]
-    made_by: dict[str, str] = {}
-    last: str | None = None
-    for number, fact in enumerate(talk.facts, 1):
-        for message in _claude_messages(fact, number, talk.model):
-            block = message["content"][0] if isinstance(message["content"], list) else {}
-            parent = made_by.get(block.get("tool_use_id", ""), last)
-            last = f"line-{len(rows)}"
-            if block.get("type") == "tool_use":
-                made_by[block["id"]] = last
-            row = {"parentUuid": parent, "isSidechain": False, "sessionId": "session-1"}
-            rows.append(row | {"type": message["role"], "message": message, "uuid": last})
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-
-def _claude_messages(fact: Fact, number: int, model: str) -> list[Native]:
-    if fact.kind == USER:
-        return [{"role": USER, "content": fact.text}]
-    if fact.kind == TOOL:
-        return [{"role": USER, "content": [_anthropic_result(fact)]}]
-    head = {"id": f"message-{number}", "type": "message", "role": ASSISTANT, "model": model}
-    return [head | {"content": [block]} for block in _anthropic_blocks(fact)]
-
-
 class Writer(NamedTuple):
     """How a format is written, and what it has no words for."""
 
@@ -355,15 +204,21 @@ class Writer(NamedTuple):
     lacks: tuple[str, ...] = ()
 
 
+def _writer(name: str, *lacks: str) -> Writer:
+    """The writer of a format that users write too."""
+    put = write.WRITERS[name]
+    return Writer(lambda talk: put(told(talk, name)), lacks)
+
+
 WRITERS: Mapping[str, Writer] = MappingProxyType(
     {
-        "entries": Writer(_entries, (REASONING,)),
-        "anthropic": Writer(_anthropic, (LEADING_SYSTEM,)),
-        "openai-chat": Writer(_openai_chat, (IMAGES, LEADING_SYSTEM)),
-        "claude-code": Writer(_claude_code, (SYSTEM_TURNS,)),
-        "openai-responses": Writer(openai_responses, (LEADING_SYSTEM,)),
-        "gemini": Writer(gemini, (SYSTEM_TURNS,)),
-        "bedrock": Writer(bedrock, (LEADING_SYSTEM,)),
+        "entries": _writer("entries", REASONING),
+        "anthropic": _writer("anthropic", LEADING_SYSTEM),
+        "openai-chat": _writer("openai-chat", IMAGES, LEADING_SYSTEM),
+        "claude-code": Writer(claude_code, (SYSTEM_TURNS,)),
+        "openai-responses": _writer("openai-responses", LEADING_SYSTEM),
+        "gemini": _writer("gemini", SYSTEM_TURNS),
+        "bedrock": _writer("bedrock", LEADING_SYSTEM),
     }
 )
 """Format name → its writer."""

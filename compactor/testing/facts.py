@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-Native = dict[str, Any]
-
 USER, ASSISTANT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
 SIGNATURE = "c2lnbmF0dXJl"
 
@@ -40,12 +38,8 @@ class Fact(NamedTuple):
     calls: tuple[ToolCall, ...] = ()
 
 
-def picture_url(number: int) -> str:
-    return f"https://example.com/{number}.png"
-
-
-class Said(Protocol):
-    """A conversation, as the writers see it."""
+class Telling(Protocol):
+    """A conversation, as those see it who tell it to writers."""
 
     facts: list[Fact]
     system_prompt: str

@@ -1,0 +1,193 @@
+"""Edits of the context as records: validated against the sections, measured by their effect.
+
+An edit never touches what was handed in. It is a record, like an elision, and what it costs is
+known before it is made: a receipt says what it frees and what the provider reads again. Stubs that
+named what it hides are resolved with it. Specification: DESIGN section 8, seed 004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from compactor.core.errors import EditError
+from compactor.core.fold import Fold
+from compactor.core.journal import AnyRecord, EditRecord, StubsRecord
+from compactor.core.model import Kind, PartKind
+from compactor.core.sections import Section, Sections
+from compactor.core.stubs import Stored
+from compactor.core.texts import EditingTexts
+
+
+class Receipt(NamedTuple):
+    """What a batch of edits did, in tokens.
+
+    freed: estimate before - after; negative where the view grew.
+    reread: of the view from the first change on, which no prompt cache has.
+    first: the first entry that is shown otherwise.
+    """
+
+    freed: int
+    reread: int
+    first: int
+
+
+class Made(NamedTuple):
+    """Records of a batch, already shown by the fold, and their receipt."""
+
+    records: tuple[AnyRecord, ...]
+    receipt: Receipt
+
+
+class Place(NamedTuple):
+    """A text that may be rewritten in place. part: of a reply; -1 for the body of a result."""
+
+    seq: int
+    part: int
+    text: str
+
+
+def apply_edits(fold: Fold, edits: Sequence[EditRecord], stored: Stored) -> Made:
+    """Show a batch of edits. The fold changes; the caller puts the records into the journal.
+
+    Args:
+        edits: valid ones of this fold, at least one.
+        stored: full texts by the number of a result.
+    """
+    before = fold.estimate
+    records: list[AnyRecord] = list(edits)
+    for edit in edits:
+        fold.apply(edit)
+    loose = fold.stubs.loose
+    resolved = fold.stubs.resolve(loose, fold.cutoff, stored, fold.digest) if loose else []
+    if resolved:
+        record = StubsRecord(fold.n, tuple(resolved))
+        fold.apply(record)
+        records.append(record)
+    first = min([edit.first for edit in edits] + [stub.seq for stub in resolved])
+    return Made(
+        tuple(records),
+        Receipt(before - fold.estimate, sum(fold.tokens[first:]), first),
+    )
+
+
+def tombstone(
+    fold: Fold, sections: Sections, named: str, reason: str, texts: EditingTexts
+) -> EditRecord:
+    """The edit that puts a one-line marker in the place of a run of sections.
+
+    Tombstones beside it become part of it, their reasons first or last.
+
+    Raises:
+        EditError: see `Sections.editable`.
+    """
+    run = sections.editable(named)
+    low, high = sections.all.index(run[0]), sections.all.index(run[-1])
+    reasons = [one_line(reason, texts.reason_chars)]
+    while low > 0 and (before := _reason(sections.all[low - 1])) is not None:
+        low, reasons = low - 1, [before, *reasons]
+    while high + 1 < len(sections.all) and (behind := _reason(sections.all[high + 1])) is not None:
+        high, reasons = high + 1, [*reasons, behind]
+    first, end = sections.all[low].first, sections.all[high].end
+    said = one_line(texts.reasons.join(dict.fromkeys(filter(None, reasons))), texts.reason_chars)
+    names = sections.original_names(first, end)
+    form = texts.tombstone if said else texts.tombstone_bare
+    text = form.format(sections=names, id=sections.all[low].id, reason=said)
+    return _substitution(fold, "tombstone", first, end, text, said)
+
+
+def replace(fold: Fold, sections: Sections, named: str, text: str) -> EditRecord:
+    """The edit that puts a text in the place of a run of sections.
+
+    Raises:
+        EditError: see `Sections.editable`; `edit.no_match` for an empty text.
+    """
+    run = sections.editable(named)
+    if not text.strip():
+        raise EditError(
+            "a replacement needs a text; use a tombstone to remove sections",
+            code="edit.no_match",
+            path="text",
+        )
+    return _substitution(fold, "replace", run[0].first, run[-1].end, text)
+
+
+def rewrite(fold: Fold, sections: Sections, named: str, old: str, new: str) -> EditRecord:
+    """The edit that changes one passage of a section: in a result or a reply, or in a substitution.
+
+    Raises:
+        EditError: `edit.no_match` and `edit.many_matches`, or see `Sections.editable`.
+    """
+    run = sections.editable(named)
+    if len(run) != 1:
+        raise EditError(
+            "a passage lies in one section; name that one",
+            code="edit.not_contiguous",
+            path="section",
+        )
+    found = [place for place in places(fold, run[0]) if old and old in place.text]
+    count = sum(place.text.count(old) for place in found)
+    if not found:
+        raise EditError(
+            f"{run[0].id} has no such passage in a result or reply",
+            code="edit.no_match",
+            path="old",
+        )
+    if count > 1:
+        raise EditError(
+            f"{run[0].id} has {count} such passages; quote more of the one that is meant",
+            code="edit.many_matches",
+            path="old",
+        )
+    return put(fold, run[0], found[0], found[0].text.replace(old, new))
+
+
+def put(fold: Fold, section: Section, place: Place, text: str) -> EditRecord:
+    """The edit that shows another text at a place."""
+    if section.run is not None:
+        return _substitution(fold, "replace", section.first, section.end, text)
+    seq = place.seq
+    return EditRecord(fold.n, "rewrite", seq, seq + 1, text, (fold.digest(seq),), place.part)
+
+
+def places(fold: Fold, section: Section) -> Iterator[Place]:
+    """The texts of a section that may be rewritten in place, in order, as shown."""
+    if section.run is not None:
+        yield Place(section.first, -1, section.run.text)
+        return
+    for seq in range(section.first, section.end):
+        entry, view = fold.entries[seq], fold.view
+        if entry.kind is Kind.TOOL:
+            yield Place(seq, -1, view.bodies.get(seq, entry.body))
+        elif entry.kind is Kind.ASSISTANT:
+            for index, part in enumerate(entry.parts):
+                if part.kind is PartKind.TEXT:
+                    yield Place(seq, index, view.replies.get(seq, {}).get(index, part.text))
+
+
+def one_line(text: str, limit: int) -> str:
+    """A reason as it may stand in a marker: one line, bounded, no brackets that end it."""
+    clean = " ".join("".join(_PLAIN.get(char, char) for char in text[: 4 * limit]).split())
+    return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
+
+
+_PLAIN = {
+    **{chr(code): " " for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)},
+    "[": "(",
+    "]": ")",
+}
+
+
+def _reason(section: Section) -> str | None:
+    """The reason of a tombstone; None for a section that is none."""
+    run = section.run
+    if run is None or run.op != "tombstone":
+        return None
+    return run.reason
+
+
+def _substitution(
+    fold: Fold, op: str, first: int, end: int, text: str, reason: str = ""
+) -> EditRecord:
+    digests = tuple(fold.digest(seq) for seq in range(first, end))
+    return EditRecord(fold.n, op, first, end, text, digests, reason=reason)

@@ -1,0 +1,231 @@
+"""LangSmith runs: exported as a list, one a line, or a tree with `child_runs`.
+
+A run of a model is a request: its inputs have the messages, in LangChain's shape or the provider's,
+its outputs the answer. A run of a tool is what the tool gave. Which requests belong together
+`trace_chains` says; a sub-agent is a thread.
+Specification: DESIGN section 3, docs/formats.md; the run schema of LangSmith's SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from compactor.core.model import Entry, Path, Reading, Usage
+from compactor.formats import blocks
+from compactor.formats.any_chat import AnyChat
+from compactor.formats.builder import Builder
+from compactor.formats.langchain import LangChain
+from compactor.formats.langchain_messages import fields_at, fields_of, usage_of
+from compactor.formats.messages import Carried, field, shape_error, text_field
+from compactor.formats.native import Edit
+from compactor.formats.otel_messages import response_facts
+from compactor.formats.placed import Listing, Placed
+from compactor.formats.recorded import items, time_ms
+from compactor.formats.recorded_messages import answer_of, entered, listing_of, rewrite, text_of
+from compactor.formats.trace_chains import Request, ToolRun, read_thread, runs_of
+from compactor.formats.trace_usage import usage_of_details
+
+_MODELS, _TOOL = ("chat_model", "llm"), "tool"
+_KINDS: Final = (*_MODELS, _TOOL, "chain", "embedding", "parser", "prompt", "retriever")
+_DEPTH: Final = 50
+"""Runs inside runs that are looked into."""
+
+
+class LangSmith:
+    """The lens of LangSmith's runs, as its SDK and its exports give them.
+
+    Args:
+        thread: one of `threads(root)`; "" is the main conversation.
+    """
+
+    name = "langsmith"
+
+    def __init__(self, thread: str = "") -> None:
+        self.thread = thread
+
+    def recognises(self, root: Any) -> bool:
+        return next(_runs(root), None) is not None
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
+        """Reads all anew: which request is the last depends on all. O(n).
+
+        Raises:
+            InputError: `input.shape` when no run of a model has messages that can be read, or the
+                thread does not exist.
+        """
+        if not self.recognises(root):
+            raise shape_error((), "no run of LangSmith's")
+        return read_thread(_steps(root), self.thread)
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [run.name for run in runs_of(_steps(root))]
+
+    def of_thread(self, name: str) -> LangSmith:
+        return LangSmith(name)
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        steps = (step for step in _steps(root) if isinstance(step, Request))
+        return [step.usage for step in steps if step.usage is not None]
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        found = field(root, "runs") if isinstance(root, dict) else root
+        return found if isinstance(found, list) else [root]
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        return rewrite(root, entry, text)
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+
+def _runs(root: Any) -> Iterator[Placed]:
+    """The runs of a root and those inside them, in document order."""
+    found = field(root, "runs") if isinstance(root, dict) else None
+    if isinstance(found, list):
+        yield from _within(found, ("runs",), _DEPTH)
+    elif isinstance(root, list):
+        yield from _within(root, (), _DEPTH)
+    else:
+        yield from _run(root, (), _DEPTH)
+
+
+def _within(natives: list[Any], at: Path, depth: int) -> Iterator[Placed]:
+    for index, native in enumerate(natives):
+        yield from _run(native, (*at, index), depth)
+
+
+def _run(native: Any, at: Path, depth: int) -> Iterator[Placed]:
+    is_run = text_field(native, "run_type") in _KINDS and isinstance(field(native, "inputs"), dict)
+    if is_run:
+        yield Placed(at, native)
+    if is_run and depth:
+        yield from _within(items(field(native, "child_runs")), (*at, "child_runs"), depth - 1)
+
+
+def _steps(root: Any) -> list[Request | ToolRun]:
+    """Requests, and what tools gave, oldest first."""
+    runs = sorted(_runs(root), key=_start)
+    outer = _outer(runs)
+    steps: list[Request | ToolRun] = []
+    for run in runs:
+        kind = text_field(run.native, "run_type")
+        if kind in _MODELS and text_field(run.native, "id") not in outer:
+            steps.append(_request(run))
+        elif kind == _TOOL:
+            steps += _tool_run(run)
+    return steps
+
+
+def _start(run: Placed) -> tuple[int, str]:
+    start = field(run.native, "start_time")
+    return time_ms(start), f"{start}{text_field(run.native, 'dotted_order')}"
+
+
+def _outer(runs: Sequence[Placed]) -> frozenset[str]:
+    """Ids of runs that have one of a model inside them. Amortised O(1) a run."""
+    parents = {text_field(r.native, "id"): text_field(r.native, "parent_run_id") for r in runs}
+    outer: set[str] = set()
+    for run in runs:
+        is_model = text_field(run.native, "run_type") in _MODELS
+        above = text_field(run.native, "parent_run_id") if is_model else ""
+        while above and above not in outer:
+            outer.add(above)
+            above = parents.get(above, "")
+    return frozenset(outer)
+
+
+def _request(run: Placed) -> Request:
+    inputs, at = run.native["inputs"], (*run.at, "inputs")
+    asked = listing_of(inputs, at)
+    if asked is None:
+        prompt = text_of(inputs, at)
+        asked = None if prompt is None else Listing(AnyChat(), {}, [prompt])
+    model = _model(run.native)
+    return Request(
+        name=text_field(run.native, "id"),
+        parent=text_field(run.native, "parent_run_id"),
+        asked=asked,
+        answered=_answered(run),
+        carried=_carried(run.native),
+        usage=_usage(run, model),
+        model=model,
+    )
+
+
+def _message(run: Placed) -> Placed | None:
+    """The answer of a model, where LangChain has it."""
+    at: Path = ("outputs", "generations", 0)
+    found = field(field(run.native, "outputs"), "generations")
+    for _ in range(2):
+        found = items(found)[0] if items(found) else None
+        if isinstance(found, list):
+            at = (*at, 0)
+    message = field(found, "message")
+    return None if message is None else Placed((*run.at, *at, "message"), message)
+
+
+def _answered(run: Placed) -> Listing | None:
+    message = _message(run)
+    if message is not None:
+        return Listing(LangChain(), {}, [message])
+    return answer_of(field(run.native, "outputs"), (*run.at, "outputs"))
+
+
+def _usage(run: Placed, model: str) -> Usage | None:
+    """What the answer says, the outputs, or the run."""
+    ended = time_ms(field(run.native, "end_time"))
+    message = _message(run)
+    for usage in usage_of(message.native, 0) if message is not None else ():
+        return msgspec.structs.replace(usage, model=usage.model or model, time_ms=ended)
+    outputs = field(run.native, "outputs")
+    said = (
+        field(outputs, "usage_metadata"),
+        field(field(outputs, "llm_output"), "token_usage"),
+        field(outputs, "usage"),
+        run.native,
+    )
+    found = (usage_of_details(counts, model, ended) for counts in said)
+    return next((usage for usage in found if usage is not None), None)
+
+
+def _model(native: Any) -> str:
+    extra = field(native, "extra")
+    metadata, parameters = field(extra, "metadata"), field(extra, "invocation_params")
+    named = (text_field(metadata, "ls_model_name"), text_field(parameters, "model"))
+    return next(filter(None, named), "") or text_field(parameters, "model_name")
+
+
+def _carried(native: Any) -> Carried:
+    """Tools, and system texts where the provider's call had them beside the messages."""
+    parameters = field(field(native, "extra"), "invocation_params")
+    tools, system = field(parameters, "tools"), field(field(native, "inputs"), "system")
+    texts = (system,) if isinstance(system, str) else tuple(items(system))
+    return Carried(texts, (tools,) if tools else (), bool(texts or tools))
+
+
+def _tool_run(run: Placed) -> Iterator[ToolRun]:
+    """What a tool gave: a text, any value, or LangChain's message."""
+    outputs, at = field(run.native, "outputs"), (*run.at, "outputs")
+    output = field(outputs, "output")
+    value, at = (outputs, at) if output is None else entered(output, (*at, "output"))
+    fields = fields_of(value)
+    content, here = field(fields, "content"), (*at, *fields_at(value), "content")
+    if content is None:
+        texts, others = response_facts(Builder(), value, at)
+    else:
+        texts, others = response_facts(Builder(), content, here)
+    if texts or others:
+        yield ToolRun(
+            parent=text_field(run.native, "parent_run_id"),
+            call_id=text_field(fields, "tool_call_id"),
+            name=text_field(run.native, "name"),
+            texts=texts,
+            others=others,
+            at=at,
+            error=bool(field(run.native, "error")) or field(fields, "status") == "error",
+        )

@@ -1,0 +1,98 @@
+"""OpenTelemetry recordings of requests to models: spans and log records, or their messages alone.
+
+A list of messages is one conversation. What the spans of a trace say of requests is in
+`otel_requests`, which of those belong together in `trace_chains`; an address leads into whatever
+spelling the exporter has (`otel_values`). Specification: DESIGN section 3, docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from compactor.core.model import Entry, Path, Reading, Usage
+from compactor.formats import blocks
+from compactor.formats.messages import field, locate, read_messages, shape_error
+from compactor.formats.native import Edit
+from compactor.formats.otel_messages import OtelMessages
+from compactor.formats.otel_requests import steps_of
+from compactor.formats.otel_spans import ATTRIBUTES, EVENTS, natives_of
+from compactor.formats.otel_values import native_edit
+from compactor.formats.recorded import items
+from compactor.formats.recorded_messages import rewrite
+from compactor.formats.runs import Run, chosen
+from compactor.formats.trace_chains import MAIN, Request, read_thread, runs_of
+
+_SIGNS: Final = ("gen_ai.", "llm.", "ai.prompt", "ai.operationId", "openinference.", "traceloop.")
+"""What names of attributes and events begin with that are about models."""
+_MESSAGES: Final = OtelMessages()
+
+
+class Otel:
+    """The lens of OpenTelemetry's GenAI data: OTLP JSON of traces and logs, printed spans, rows of
+    span stores and of Jaeger, and bare lists of its messages.
+
+    Args:
+        thread: one of `threads(root)`; "" is the main conversation.
+    """
+
+    name = "otel"
+
+    def __init__(self, thread: str = "") -> None:
+        self.thread = thread
+
+    def recognises(self, root: Any) -> bool:
+        return _MESSAGES.recognises(root) or any(map(_is_told, natives_of(root)))
+
+    def read(self, root: Any, known: Reading | None = None) -> Reading:
+        """A list of messages goes on from an earlier reading; spans are read anew. O(n).
+
+        Raises:
+            InputError: `input.shape` when no request has messages that can be read, or the thread
+                does not exist.
+        """
+        if _MESSAGES.recognises(root):
+            chosen([Run(MAIN, (), root)], self.thread)
+            return read_messages(_MESSAGES, locate(root), known)
+        if not self.recognises(root):
+            raise shape_error((), "no span of a request to a model, and no message")
+        return read_thread(steps_of(root), self.thread)
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [MAIN] if _MESSAGES.recognises(root) else [r.name for r in runs_of(steps_of(root))]
+
+    def of_thread(self, name: str) -> Otel:
+        return Otel(name)
+
+    def all_usage(self, root: Any) -> list[Usage]:
+        steps = [] if _MESSAGES.recognises(root) else steps_of(root)
+        return [s.usage for s in steps if isinstance(s, Request) and s.usage is not None]
+
+    def messages(self, root: Any) -> Sequence[Any]:
+        return locate(root).items if _MESSAGES.recognises(root) else natives_of(root)
+
+    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
+        return [native_edit(edit) for edit in rewrite(root, entry, text)]
+
+    def rewrite_argument(
+        self, root: Any, entry: Entry, call: int, path: Path, text: str
+    ) -> list[Edit]:
+        edits = blocks.rewrite_argument(root, entry.calls[call], path, text)
+        return [native_edit(edit) for edit in edits]
+
+
+def _is_told(native: Any) -> bool:
+    """Whether a span or a log record is about a model. O(its attributes)."""
+    if any(map(_is_sign, native)):
+        return True
+    for key in (*ATTRIBUTES, "body"):
+        value = field(native, key)
+        names = value if isinstance(value, dict) else [field(m, "key") for m in items(value)]
+        if any(map(_is_sign, names)):
+            return True
+    names = [field(event, "name") for key in EVENTS for event in items(field(native, key))]
+    return any(map(_is_sign, [*names, field(native, "eventName"), field(native, "event_name")]))
+
+
+def _is_sign(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith(_SIGNS)

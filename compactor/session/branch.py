@@ -1,0 +1,165 @@
+"""The live branch: which stored entries a request carries, and what the new ones are called.
+
+Entries are matched in order by digest: matched ones keep their seq, the others are new. What a
+request does not carry is off the branch and stays stored. A message of ours that stands for a run
+of entries (a summary, an edit) stands for them here too. Specification: DESIGN section 3, seq.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from operator import is_
+from typing import NamedTuple
+
+from compactor.core.model import Entry, Kind, PartKind, entry_digest
+from compactor.core.view import Run, View
+
+
+class Branch:
+    """The entries that the last request carried, oldest first: parallel lists.
+
+    seqs, digests: as stored.
+    seen: the entries as last handed in; None for those that this process has not read.
+    """
+
+    def __init__(self, seqs: list[int], digests: list[str]) -> None:
+        self.seqs = seqs
+        self.digests = digests
+        self.seen: list[Entry | None] = [None] * len(seqs)
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def follow(self, matched: Matched) -> None:
+        """Become what a request carries. O(what changed), and a copy of pointers."""
+        keep = matched.keep
+        self.seqs[keep:] = matched.labels[keep:]
+        self.digests[keep:] = matched.digests
+        self.seen = list(matched.entries)
+
+    def cut(self, size: int) -> None:
+        """Only the first entries stay."""
+        del self.seqs[size:], self.digests[size:], self.seen[size:]
+
+
+class Matched(NamedTuple):
+    """A request laid over the branch.
+
+    entries: all entries, those behind a message of ours included; labels: their seqs.
+    keep: how many entries of the branch stand as they are before the first difference.
+    new: indexes of the entries that are new, ascending; digests: of the entries from `keep` on.
+    carried: first indexes of the runs that the request shows already.
+    """
+
+    entries: list[Entry]
+    labels: list[int]
+    keep: int
+    new: list[int]
+    digests: list[str]
+    carried: frozenset[int]
+
+
+def lay(
+    entries: Sequence[Entry],
+    branch: Branch,
+    view: View,
+    next_seq: int,
+    original: Callable[[int], Entry],
+) -> Matched:
+    """Lay the entries of a request over the branch.
+
+    Args:
+        entries: as the request carries them, oldest first.
+        branch: what the last request carried.
+        view: of the branch's journal: what we made of its entries.
+        next_seq: of the first new entry.
+        original: index in the branch → the stored entry, for those behind a message of ours.
+
+    Returns:
+        O(new entries), and a pointer comparison for each of the others.
+    """
+    laid, carried = _expanded(entries, branch, view, original)
+    keep = _common(laid, branch, view)
+    labels = branch.seqs[:keep]
+    later = _Later(branch, keep)
+    new: list[int] = []
+    digests: list[str] = []
+    for index in range(keep, len(laid)):
+        digest = entry_digest(laid[index])
+        seq = later.take(digest)
+        if seq is None:
+            seq = next_seq + len(new)
+            new.append(index)
+        labels.append(seq)
+        digests.append(digest)
+    return Matched(laid, labels, keep, new, digests, carried)
+
+
+def _expanded(
+    entries: Sequence[Entry],
+    branch: Branch,
+    view: View,
+    original: Callable[[int], Entry],
+) -> tuple[list[Entry], frozenset[int]]:
+    """The entries with our own messages replaced by what they stand for. O(entries) if any."""
+    if not view.runs:
+        return list(entries), frozenset()
+    laid: list[Entry] = []
+    carried = []
+    for entry in entries:
+        run = view.runs.get(len(laid))
+        if run is not None and run.end <= len(branch) and _is_ours(entry, run):
+            carried.append(run.first)
+            laid += [original(index) for index in range(run.first, run.end)]
+        else:
+            laid.append(entry)
+    return laid, frozenset(carried)
+
+
+def _is_ours(entry: Entry, run: Run) -> bool:
+    if entry.kind is not Kind.USER:
+        return False
+    texts = [part.text for part in entry.parts if part.kind is PartKind.TEXT]
+    return texts == [run.text] and len(entry.parts) == 1
+
+
+def _common(laid: Sequence[Entry], branch: Branch, view: View) -> int:
+    """How many entries stand as the branch has them: same object, same facts, or our rendering."""
+    upto = min(len(laid), len(branch))
+    if all(map(is_, islice(branch.seen, upto), laid)):
+        return upto
+    for index in range(upto):
+        entry = laid[index]
+        if branch.seen[index] is entry or branch.digests[index] == entry_digest(entry):
+            continue
+        if entry.kind is not Kind.TOOL or view.bodies.get(index) != entry.body:
+            return index
+    return upto
+
+
+class _Later:
+    """The entries of the branch behind the first difference, taken in order by digest."""
+
+    def __init__(self, branch: Branch, start: int) -> None:
+        self._branch = branch
+        self._start = start
+        self._at = start
+        self._places: Mapping[str, list[int]] | None = None
+
+    def take(self, digest: str) -> int | None:
+        """The seq of the next entry with a digest; None when there is none. O(log n)."""
+        if self._at >= len(self._branch):
+            return None
+        if self._places is None:
+            places: dict[str, list[int]] = {}
+            for index in range(self._start, len(self._branch)):
+                places.setdefault(self._branch.digests[index], []).append(index)
+            self._places = places
+        found = self._places.get(digest, [])
+        at = bisect_left(found, self._at)
+        if at == len(found):
+            return None
+        self._at = found[at] + 1
+        return self._branch.seqs[found[at]]

@@ -1,0 +1,95 @@
+"""What a harness does to whole turns: a summary in their place, or taking them back.
+
+Both are records; nothing is deleted. Specification: DESIGN sections 6 and 7, seed 000 section 7.
+"""
+
+from __future__ import annotations
+
+from compactor.core.errors import InputError
+from compactor.core.facts import Facts
+from compactor.core.journal import PassRecord, RewindRecord, SummaryRecord, active
+from compactor.core.sections import boundaries, outstanding
+from compactor.core.table import TableWriter
+from compactor.loop import loop
+from compactor.session.kept import Kept
+from compactor.session.state import Mark
+from compactor.store import StoredEntry, Transaction
+
+
+def summarise(kept: Kept, tx: Transaction, text: str, upto: int | None) -> str:
+    """Hide what lies below a seq behind a summary and the table of the files read there."""
+    end = _section_start(kept, len(kept.branch) if upto is None else kept.position(upto))
+    shown = text + TableWriter(loop()).summary(_reads_before(kept, end))
+    below = tuple(kept.branch.digests[_cutoff(kept) : end])
+    kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below))
+    kept.put(tx, kept.state.summarised_upto(kept.seq_at(end)))
+    kept.then(lambda: kept.book.prepared(frozenset()))
+    return shown
+
+
+def mark(kept: Kept) -> Mark:
+    """What stands now."""
+    records = active(kept.records).records if kept.records else ()
+    return Mark(len(kept.branch), len(records))
+
+
+def rewind(kept: Kept, tx: Transaction, to: int | Mark) -> None:
+    """Take back entries, the records that they led to, and their reads."""
+    standing = active(kept.records).records if kept.records else ()
+    if isinstance(to, Mark):
+        position, count = to.position, to.records
+        if position > len(kept.branch) or count > len(standing):
+            raise InputError(
+                "the mark lies on a branch that was left", code="input.shape", path="mark"
+            )
+    else:
+        position = kept.position(to)
+        later = (i for i, record in enumerate(standing) if record.n > position)
+        count = next(later, len(standing))
+    gone = range(kept.seq_at(position), kept.next_seq)
+    if kept.records:
+        kept.record(tx, RewindRecord(position, count, "taken back"))
+    tx.set_live(position, ())
+    kept.put(tx, kept.state.without(gone, tuple(kept.book.pending)))
+    kept.then(lambda: _cut(kept, position))
+
+
+def _cut(kept: Kept, position: int) -> None:
+    kept.branch.cut(position)
+    kept.book.pending = {}
+    kept.forget()
+    kept.book.prepared(kept.standing())
+
+
+def _cutoff(kept: Kept) -> int:
+    """Where the recent region begins after the last record."""
+    cutoff = 0
+    for record in active(kept.records).records if kept.records else ():
+        if isinstance(record, PassRecord):
+            cutoff = record.cutoff
+        elif isinstance(record, SummaryRecord):
+            cutoff = max(cutoff, record.upto)
+    return cutoff
+
+
+def _section_start(kept: Kept, position: int) -> int:
+    """The last place at or before a position that splits no call from its results."""
+    entries = kept.entries()
+    starts = boundaries(entries)
+    ends = [*starts, len(entries)]
+    if starts and outstanding(entries[starts[-1] :]):
+        ends.pop()
+    return max((start for start in ends if start <= position), default=0)
+
+
+def _reads_before(kept: Kept, end: int) -> list[Facts]:
+    """Full reads in turns that a summary hides, since the one before, oldest first."""
+    first, last = kept.state.summarised, kept.seq_at(end)
+    entries = kept.store.entries(first, last - first) if last > first else []
+    told = [_facts(kept, stored) for stored in entries if not kept.state.is_taken_back(stored.seq)]
+    return [f for f in told if f is not None and f.kind == "read" and not f.is_stub]
+
+
+def _facts(kept: Kept, stored: StoredEntry) -> Facts | None:
+    facts = kept.facts_of(stored.call_id, stored.text) if stored.kind == "tool" else None
+    return None if facts is None or facts.failed else facts
