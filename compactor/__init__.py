@@ -16,9 +16,11 @@ from compactor.core.errors import CompactorError
 from compactor.core.journal import Journal
 from compactor.core.report import Report
 from compactor.inspection import Inspected, inspect
+from compactor.session import AsyncSession, Session
 from compactor.transcript import Transcript, detect, load
 
 __all__ = [
+    "AsyncSession",
     "Calibration",
     "CompactorError",
     "Converted",
@@ -27,6 +29,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "Report",
+    "Session",
     "Transcript",
     "calibrate",
     "compact",

@@ -60,6 +60,7 @@ def compact(
     failed: Iterable[str] = (),
     pins: Iterable[int] = (),
     overflowed: bool = False,
+    cold: bool = False,
     force: bool = False,
     explain: bool = False,
     place_breakpoints: bool = False,
@@ -77,6 +78,7 @@ def compact(
         failed: ids of calls that failed, beside the format's own error flags.
         pins: seqs to keep verbatim, beside the policy's.
         overflowed: the provider refused this very request as too long.
+        cold: the provider's cache has expired: a priced pass breaks nothing.
         force: start afresh where the journal belongs to another conversation.
         explain: also say the fate of every entry (O(history)).
         place_breakpoints: set cache breakpoints at the frontier, at the anchor and at the end of
@@ -101,6 +103,7 @@ def compact(
         failed=tuple(failed),
         pins=tuple(pins),
         overflowed=overflowed,
+        cold=cold,
         force=force,
         fates=explain,
         breakpoints=place_breakpoints,

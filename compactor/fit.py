@@ -3,7 +3,8 @@
 A prompt is `overhead + estimate(scale)` over a growing history. Of two requests of one conversation
 the overhead cancels, so the scale is the median slope over pairs of requests, each weighed by the
 tokens between them (Theil and Sen): half of the data may be odd. The fit is repeated on what is
-left over, with the estimate's own rounding, until nothing is; then the overhead is a median.
+left over, with the estimate's own rounding, until nothing is; of the nearest scales the one that
+scatters least is taken, and the overhead is a median.
 Specification: docs/recordings.md.
 """
 
@@ -20,6 +21,7 @@ SPAN_MIN: Final = 1000
 """Counted tokens that the history of some conversation must have grown by."""
 _ROUNDS_MAX: Final = 10
 _NANO: Final = 10**9
+_NEAR: Final = (1, 2)
 
 
 class Request(NamedTuple):
@@ -93,6 +95,7 @@ def fit(all_series: Sequence[Series], per_entry: int) -> Fit | None:
         scale = max(scale + step, 1)
         if not step:
             break
+    scale = min(_around(scale), key=lambda near: _scatter(all_series, near, per_entry))
     return _with_overhead(all_series, scale, per_entry, sum(map(len, spans)))
 
 
@@ -121,11 +124,9 @@ def per_mille(part: int, whole: int) -> int:
 def _spans(series: Series) -> list[tuple[int, int, int]]:
     """Pairs of requests that can be compared, with the counted tokens between them, over 0."""
     counted = list(accumulate(map(sum, series.counts), initial=0))
-    stretches: dict[int, list[int]] = {}
-    for index, request in enumerate(series.requests):
-        stretches.setdefault(request.stretch, []).append(index)
-    pairs = (pair for each in stretches.values() for pair in combinations(_spread(each), 2))
     requests = series.requests
+    stretches = _stretches(series, range(len(requests))).values()
+    pairs = (pair for indexes in stretches for pair in combinations(_spread(indexes), 2))
     spans = ((a, b, counted[requests[b].n] - counted[requests[a].n]) for a, b in pairs)
     return [(a, b, span) for a, b, span in spans if span > 0]
 
@@ -152,6 +153,21 @@ def _step(each: Iterable[tuple[Sequence[int], Sequence[tuple[int, int, int]]]]) 
     return per_mille(weighted_middle(slopes), _NANO)
 
 
+def _around(scale: int) -> list[int]:
+    """The scale and its neighbours, the nearest first: rounding may hide a step."""
+    return [scale, *(near for by in _NEAR for near in (scale - by, scale + by) if near > 0)]
+
+
+def _scatter(all_series: Sequence[Series], scale: int, per_entry: int) -> int:
+    """How far apart the overheads are that comparable requests have."""
+    found = 0
+    for series in all_series:
+        for left in _stretches(series, _left(series, scale, per_entry)).values():
+            overhead = middle(left)
+            found += sum(abs(beyond - overhead) for beyond in left)
+    return found
+
+
 def _with_overhead(all_series: Sequence[Series], scale: int, per_entry: int, pairs: int) -> Fit:
     left = [_left(series, scale, per_entry) for series in all_series]
     overhead = max(middle(map(_beyond, all_series, left)), 0)
@@ -165,6 +181,12 @@ def _with_overhead(all_series: Sequence[Series], scale: int, per_entry: int, pai
 
 def _beyond(series: Series, left: Sequence[int]) -> int:
     """What the prompts of a conversation hold beyond their estimates, in its lowest stretch."""
-    lowest = min(request.stretch for request in series.requests)
-    pairs = zip(series.requests, left, strict=True)
-    return middle(beyond for request, beyond in pairs if request.stretch == lowest)
+    return middle(min(_stretches(series, left).items())[1])
+
+
+def _stretches(series: Series, values: Iterable[int]) -> dict[int, list[int]]:
+    """Values that belong to requests, by the stretch of these."""
+    found: dict[int, list[int]] = {}
+    for request, value in zip(series.requests, values, strict=True):
+        found.setdefault(request.stretch, []).append(value)
+    return found

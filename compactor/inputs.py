@@ -15,11 +15,14 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from compactor.core.errors import InputError
 from compactor.formats.rows import EAGER_BYTES
 from compactor.formats.sources import CHUNK, Bytes
+
+BLOCK_BYTES: Final = 1 << 18
+"""Bytes of a file that are read at once, at least."""
 
 
 class FileBytes:
@@ -36,6 +39,7 @@ class FileBytes:
         self._size = size
         self._name = name
         self._lock = threading.Lock()
+        self._block = (0, b"")  # the bytes read last: slices mostly follow one another
         weakref.finalize(self, file.close)
 
     def __len__(self) -> int:
@@ -43,19 +47,28 @@ class FileBytes:
 
     def __getitem__(self, part: slice, /) -> bytes:
         start, end, _ = part.indices(self._size)
+        at, block = self._block
+        if start >= end:
+            return b""
+        if not at <= start <= end <= at + len(block):
+            at, block = start, self._read(start, min(max(end, start + BLOCK_BYTES), self._size))
+            self._block = at, block
+        if end > at + len(block):
+            raise unreadable(self._name, OSError("it has become shorter"))
+        return block[start - at : end - at]
+
+    def _read(self, start: int, end: int) -> bytes:
+        """Those bytes, or as many of them as there are."""
         pieces = []
         try:
             with self._lock:
                 os.lseek(self._descriptor, self._start + start, os.SEEK_SET)
-                while start < end:
-                    piece = os.read(self._descriptor, end - start)
-                    if not piece:
-                        raise OSError("it has become shorter")
+                while start < end and (piece := os.read(self._descriptor, end - start)):
                     pieces.append(piece)
                     start += len(piece)
         except OSError as error:
             raise unreadable(self._name, error) from error
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return b"".join(pieces)
 
 
 def of_path(path: Path) -> Bytes:

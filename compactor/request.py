@@ -170,6 +170,8 @@ def decide_over(
         overflowed=asked.overflowed,
         force=asked.force,
         model=chosen.model,
+        cold=asked.cold,
+        images_reset=chosen.cache_rule == "anthropic",
         forced=asked.forced,
     )
     entries: Sequence[Entry] = transcript.entries

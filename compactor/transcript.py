@@ -200,7 +200,7 @@ def _as_one_row(packed: PackedInput, lens: Lens | None) -> Document | None:
         row = packed.document(lines=True)
     except InputError:
         return None
-    return row if _recognised(row.root, lens) else None
+    return row if len(row.root) == 1 and _recognised(row.root, lens) else None
 
 
 def _recognised(root: Any, lens: Lens | None) -> bool:

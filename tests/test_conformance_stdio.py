@@ -64,7 +64,8 @@ def test_a_line_that_is_no_json_is_answered(line: bytes) -> None:
         ({"given": COUNT}, "$.op"),
         ({"op": 5, "given": COUNT}, "$.op"),
         ({"op": "compress", "given": {}}, "$.op"),
-        ({"op": "session", "given": {}}, "$.op"),
+        ({"op": "session", "given": {}}, "$.given.steps"),
+        ({"op": "mark", "given": {}}, "$.given.session"),
         ({"op": "count"}, "$.given"),
         ({"op": "count", "given": []}, "$.given"),
         ({"op": "count", "given": {**COUNT, "x": 1}}, "$.given.x"),
@@ -123,7 +124,7 @@ def test_null_is_the_same_as_absent(name: str) -> None:
 def test_what_we_did_not_foresee_is_answered_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(op: str, given: Any) -> Any:
+    def fail(op: str, given: Any, _sessions: Any) -> Any:
         raise KeyError(op, given)
 
     monkeypatch.setattr(wire, "perform", fail)

@@ -209,6 +209,7 @@ def test_a_value_that_would_be_too_large_in_memory_is_refused_where_it_was_packe
 def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if files of more than 100 bytes were large."""
     monkeypatch.setattr(inputs, "EAGER_BYTES", 100)
+    monkeypatch.setattr(inputs, "BLOCK_BYTES", 20)
 
 
 @pytest.mark.usefixtures("only_small")

@@ -116,6 +116,33 @@ CASES = {
         [{"role": "user", "content": [RESULT]}, {"role": "user", "content": [{"text": "hi"}]}],
         "anthropic",
     ),
+    "parts with contents": (
+        [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}],
+        "otel",
+    ),
+    "a span of a request": (
+        {"spans": [{"name": "chat", "attributes": {"gen_ai.operation.name": "chat"}}]},
+        "otel",
+    ),
+    "an observation": (
+        {"observations": [{"type": "SPAN", "traceId": "t", "startTime": "2025-01-01T00:00:00Z"}]},
+        "langfuse",
+    ),
+    "a run of a model": ([{"run_type": "llm", "inputs": {}}], "langsmith"),
+    "LangChain's types": ([{"type": "human", "content": "hi"}], "langchain"),
+    "LangChain's classes": (
+        [{"lc": 1, "type": "constructor", "id": ["AIMessage"], "kwargs": {"content": ""}}],
+        "langchain",
+    ),
+    "a message that a chat keeps": ([{"id": "1", "role": "user", "parts": [TEXT]}], "vercel-ai"),
+    "calls with a hyphen": (
+        [USER, {"role": "assistant", "content": [{"type": "tool-call"}]}],
+        "vercel-ai",
+    ),
+    "results with a hyphen": (
+        [{"role": "tool", "content": [{"type": "tool-result"}]}],
+        "vercel-ai",
+    ),
     "neutral entries": ([{"kind": "user", "text": "hi"}], "entries"),
     "neutral entries in an object": ({"entries": [{"kind": "tool", "call": "a"}]}, "entries"),
     "no neutral entries": ({"entries": []}, "entries"),

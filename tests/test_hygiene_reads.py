@@ -29,7 +29,9 @@ def test_a_read_names_path_lines_length_and_the_beginning_of_the_hash() -> None:
 def test_an_empty_file_is_said_to_be_empty() -> None:
     inserted = Hand(0x13).read("notes.txt", "")
     assert inserted.shown == "[#0013 notes.txt empty sha e3b0c442]"
-    assert inserted.facts.kind == "read"
+    assert inserted.facts == Facts(
+        0x13, "read", len(inserted.body), "notes.txt", "/p/notes.txt", sha=sha_of("")
+    )
 
 
 def test_the_hash_is_over_the_bytes_whatever_they_mean() -> None:
@@ -96,7 +98,13 @@ def test_lines_end_at_newlines_and_at_nothing_else() -> None:
         ("Read", {"path": "a", "line_offset": -100}, (1, 50)),
         ("read", {"path": "a", "offset": "10"}, (1, 50)),
         ("view", {"path": "a", "view_range": [7, 5]}, (1, 50)),
+        ("view", {"path": "a", "view_range": [7, 7]}, (7, 7)),
+        ("view", {"path": "a", "view_range": [-3, 5]}, (1, 50)),
         ("view", {"path": "a", "view_range": "5-7"}, (1, 50)),
+        ("editor", {"path": "a", "command": "view", "view_range": [5, 7]}, (5, 7)),
+        ("editor", {"path": "a", "command": "create", "view_range": [5, 7]}, (1, 50)),
+        ("Read", {"file_path": "a", "offset": 5, "limit": 2, "pages": ""}, (5, 6)),
+        ("Read", {"file_path": "a", "offset": 5, "limit": 2, "pages": "3"}, (1, 50)),
         ("no_read_tool", {"path": "a", "offset": 10}, (1, 50)),
         ("read", "no JSON", (1, 50)),
     ],
@@ -111,6 +119,8 @@ def test_lines_are_derived_from_the_content_and_the_call(
 def test_a_read_claims_no_more_lines_than_its_output_has() -> None:
     facts = Hand().read("a", numbered(1, 500), output=numbered(1, 100)).facts
     assert (facts.first, facts.last, facts.total) == (1, 100, 500)
+    facts = Hand().read("a", numbered(1, 5000), output=numbered(1, 5000)).facts
+    assert (facts.first, facts.last, facts.total) == (1, 2000, 5000)
 
 
 def test_a_read_whose_call_does_not_say_the_lines_is_named_without_them() -> None:

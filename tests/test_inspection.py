@@ -125,6 +125,17 @@ def test_of_a_folder_what_is_no_transcript_is_left_out_and_what_is_a_broken_one_
     ]
 
 
+@pytest.mark.parametrize("value", [{"a": {"b": [1]}, "c": "d"}, {"a": [{"b": 1}, {"b": 2}]}])
+def test_an_object_over_several_lines_is_no_transcript_of_lines(
+    value: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "package.json"
+    path.write_text(json.dumps(value, indent=1), "utf-8")
+    [row] = compactor.inspect(path)
+    assert row.error is not None
+    assert row.error.code == "input.format_unknown"
+
+
 def test_damage_is_a_finding_and_an_error_where_it_is_not_accepted(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", ROWS[:2])
     path.write_bytes(path.read_bytes() + b'{"half')

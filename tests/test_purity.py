@@ -41,6 +41,7 @@ LAYERS = (
     ("compactor.calibration",),
     ("compactor.shown", "compactor.breakpoints", "compactor.reasoning"),
     ("compactor.request",),
+    ("compactor.session", "compactor.numbers"),
     ("compactor.api",),
     ("compactor",),
     ("compactor.conformance", "compactor.stdio"),

@@ -11,10 +11,20 @@ from compactor.formats.cline import Cline
 from compactor.formats.copilot_cli import CopilotCli
 from compactor.formats.gemini_cli import GeminiCli
 from compactor.formats.kimi_cli import KimiCli
+from compactor.formats.langchain import LangChain
+from compactor.formats.langfuse import Langfuse
+from compactor.formats.langsmith import LangSmith
 from compactor.formats.native import read_document
+from compactor.formats.otel import Otel
 from compactor.formats.qwen_code import QwenCode
+from compactor.formats.vercel_ai import VercelAI
 
-LENSES = (GeminiCli(), Cline(), CopilotCli(), KimiCli(), QwenCode())
+LENSES = (
+    *(GeminiCli(), Cline(), CopilotCli(), KimiCli(), QwenCode()),
+    *(LangChain(), Langfuse(), LangSmith(), Otel(), VercelAI()),
+)
+FOLDERS = {"langfuse": "otel-langfuse"}
+"""Format → the folder of its recordings, where that has another name."""
 FILES = sorted(kit.RECORDED.glob("*/*.json*"))
 
 
@@ -22,4 +32,5 @@ FILES = sorted(kit.RECORDED.glob("*/*.json*"))
 def test_a_recording_is_claimed_by_the_lens_of_its_own_harness_alone(path: Path) -> None:
     root = read_document(path.read_bytes(), path.name).root
     claimed = [lens.name for lens in LENSES if lens.recognises(root)]
-    assert claimed == [lens.name for lens in LENSES if lens.name == path.parent.name]
+    owners = [each.name for each in LENSES if FOLDERS.get(each.name, each.name) == path.parent.name]
+    assert claimed == owners

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from compactor import api, counters, transcript
+from compactor.conformance.sessions import FIELDS, Sessions, check
 from compactor.core.count import Chars4, Measure
 from compactor.core.errors import CompactorError, Finding, InputError, PolicyError
 from compactor.core.journal import Journal, decode_record, encode_record
@@ -44,20 +45,24 @@ class Op(NamedTuple):
     required: tuple[str, ...] = ()
 
 
-def perform(name: str, given: Given) -> Result:
+def perform(name: str, given: Given, sessions: Sessions | None = None) -> Result:
     """The result of an operation.
 
     Args:
-        name: a key of `OPS`.
+        name: a key of `OPS`, or a step of a session that `given` names.
         given: parsed JSON, text values already expanded. Never changed.
+        sessions: that stay from one operation to the next; None for a run of this one only.
 
     Raises:
         CompactorError: what the operation refuses; `input.shape` with the `$.path` of a name or
             field that is not known, is missing or has the wrong type.
     """
+    if name == "session" or name in FIELDS:
+        return _in_session(name, given, sessions)
     op = OPS.get(name)
     if op is None:
-        raise _shape("$.op", f"no operation {name[:40]!r}; known: {', '.join(OPS)}")
+        known = ", ".join([*OPS, "session", *FIELDS])
+        raise _shape("$.op", f"no operation {name[:40]!r}; known: {known}")
     for key, value in given.items():
         if key not in op.fields:
             raise _shape(dotted(("given", key)), f"{name} knows only {', '.join(op.fields)}")
@@ -67,6 +72,37 @@ def perform(name: str, given: Given) -> Result:
         if given.get(key) is None:
             raise _shape(f"{GIVEN}.{key}", f"{name} needs it")
     return op.run(given)
+
+
+def _in_session(name: str, given: Given, sessions: Sessions | None) -> Result:
+    """A whole session, or one step of a session that stays."""
+    if name == "session":
+        return _session(given, sessions)
+    if sessions is None:
+        raise _shape("$.op", f"{name} is a step of a session, and no session stays here")
+    own = given.get("session")
+    if not isinstance(own, str):
+        raise _shape(f"{GIVEN}.session", f"{name} needs the name of a session")
+    step = {key: value for key, value in given.items() if key != "session"}
+    check(name, step, "")
+    return sessions.step(own, name, step)
+
+
+def _session(given: Given, sessions: Sessions | None) -> Result:
+    for key in given:
+        if key not in ("policy", "steps"):
+            raise _shape(f"{GIVEN}.{key}", "session knows only policy and steps")
+    steps, policy = given.get("steps"), given.get("policy")
+    if not isinstance(steps, list):
+        raise _shape(f"{GIVEN}.steps", "a list was expected")
+    if not isinstance(policy, dict | None):
+        raise _shape(f"{GIVEN}.policy", "dict was expected")
+    own = sessions or Sessions()
+    try:
+        return {"answers": own.run(policy, steps)}
+    finally:
+        if sessions is None:
+            own.close()
 
 
 def _compact(given: Given) -> Result:
@@ -82,6 +118,7 @@ def _compact(given: Given) -> Result:
             failed=_items(given, "failed", str),
             pins=_items(given, "pins", int),
             overflowed=bool(given.get("overflowed")),
+            cold=bool(given.get("cold")),
         )
     added = outcome.journal.records[len(journal.records) :]
     return {
@@ -147,7 +184,7 @@ OPS: Mapping[str, Op] = MappingProxyType(
         "count": Op(_count, {"counter": str, "scale": int, "text": str}, ("counter", "text")),
     }
 )
-"""Operation name → what it does. `cold` changes nothing while passes wait for a threshold."""
+"""Operation name → what it does."""
 
 
 _SHOWN = {"entries": "view", "request": "request"}

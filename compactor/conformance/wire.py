@@ -11,8 +11,9 @@ import traceback
 from typing import Any
 
 from compactor.conformance.ops import perform
+from compactor.conformance.sessions import Sessions, refusal
 from compactor.conformance.texts import expand
-from compactor.core.errors import CompactorError, InputError
+from compactor.core.errors import CompactorError, EditError, InputError
 from compactor.formats.edits import dotted
 from compactor.formats.json_text import NotJsonError, after_space, read_value
 from compactor.formats.native import compact_json
@@ -22,19 +23,22 @@ FAULT = "internal.fault"
 _ENVELOPE = ("id", "op", "given")
 
 
-def answer(line: bytes) -> bytes:
+def answer(line: bytes, sessions: Sessions | None = None) -> bytes:
     """The answer to one line, without its newline. Never raises.
 
     Args:
         line: a request, with or without its newline.
+        sessions: that stay from line to line.
     """
     message: Any = None
     try:
         message = _parsed(line)
         op, given = _checked(message)
         expand(given, ("given",))
-        said = {"result": perform(op, given)}
+        said = {"result": perform(op, given, sessions)}
         return _spelled(message, said)
+    except EditError as error:
+        return _spelled(message, refusal(error))
     except CompactorError as error:
         return _spelled(message, {"error": error.code, "path": error.path})
     except Exception:  # the last line of defence: one bad line must not end the service

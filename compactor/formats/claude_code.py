@@ -27,11 +27,12 @@ from compactor.formats.claude_lines import (
     PROMPT,
     TURN,
     Row,
+    Survey,
     Thread,
     is_sent,
     link,
     speaks,
-    split_threads,
+    survey,
     turn_key,
 )
 from compactor.formats.claude_tree import Branch, Step, live_branch, steps
@@ -71,7 +72,8 @@ class ClaudeCode:
             InputError: `input.shape` when no line holds a message, or the thread does not exist.
         """
         rows, base = _lines(root)
-        runs = _runs(rows)
+        looked = survey(rows)
+        runs = _runs(rows, looked)
         run = chosen(runs, self.thread)
         thread = link(rows, run.native)
         branch = live_branch(thread)
@@ -85,13 +87,14 @@ class ClaudeCode:
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(known=False),
-            findings=[*findings, *_unknown_lines(rows, base)],
+            findings=[*findings, *_unknown_lines(looked.odd, base)],
             model=story.model or _model(rows, thread, branch.before),
             usage=tuple(story.usage),
         )
 
     def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _runs(_lines(root)[0])]
+        rows = _lines(root)[0]
+        return [run.name for run in _runs(rows, survey(rows))]
 
     def of_thread(self, name: str) -> ClaudeCode:
         return ClaudeCode(name)
@@ -273,9 +276,9 @@ def _is_native(row: Any) -> bool:
     return kind in (PROMPT, TURN) and field(field(row, "message"), "role") == kind
 
 
-def _runs(rows: Sequence[Any]) -> list[Run]:
+def _runs(rows: Sequence[Any], looked: Survey) -> list[Run]:
     """The threads in which anything is said."""
-    return agent_runs(split_threads(rows), lambda index: speaks(rows[index]))
+    return agent_runs(looked.threads, lambda index: speaks(rows[index]))
 
 
 def _usage(lines: Sequence[Row], n: int) -> list[Usage]:
@@ -330,14 +333,8 @@ def _branch_findings(thread: Thread, branch: Branch, base: Path) -> Iterator[Fin
         yield Finding("off_branch", message, dotted((*base, thread.at[off[0]])))
 
 
-def _unknown_lines(rows: Sequence[Any], base: Path) -> Iterator[Finding]:
+def _unknown_lines(odd: Sequence[int], base: Path) -> Iterator[Finding]:
     """Lines that look like messages, or should be, and cannot be read."""
-    odd = [
-        index
-        for index, row in enumerate(rows)
-        if (isinstance(field(row, "message"), dict) or field(row, "type") in (PROMPT, TURN))
-        and not speaks(row)
-    ]
     if odd:
         message = f"{len(odd)} lines look like messages and cannot be read"
         yield Finding("unknown_line", message, dotted((*base, odd[0])))

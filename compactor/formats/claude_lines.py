@@ -183,21 +183,35 @@ class Thread:
         return position
 
 
-def split_threads(rows: Sequence[Any]) -> dict[str, list[int]]:
-    """Line indexes by thread: the main one under "", others by agent id or first `uuid`. O(n)."""
-    threads: dict[str, list[int]] = {"": []}
+class Survey(NamedTuple):
+    """What one look at all lines says.
+
+    threads: line indexes by thread: the main one under "", others by agent id or first `uuid`.
+    odd: lines that look like messages, or should be, and cannot be read.
+    """
+
+    threads: dict[str, list[int]]
+    odd: list[int]
+
+
+def survey(rows: Sequence[Any]) -> Survey:
+    """The threads of a session, and what in it cannot be read. O(n)."""
+    found = Survey({"": []}, [])
     thread_of: dict[str, str] = {}
     for index, row in enumerate(rows):
         if not isinstance(row, dict):
             continue
+        looks = isinstance(row.get("message"), dict) or row.get("type") in (PROMPT, TURN)
+        if looks and not speaks(row):
+            found.odd.append(index)
         uuid = text_field(row, "uuid")
         if not uuid and text_field(row, "type") not in _LINKED:
             continue
         name = _thread_name(row, uuid or "sidechain", thread_of)
-        threads.setdefault(name, []).append(index)
+        found.threads.setdefault(name, []).append(index)
         if uuid:
             thread_of.setdefault(uuid, name)
-    return threads
+    return found
 
 
 def _thread_name(row: Row, own: str, thread_of: Mapping[str, str]) -> str:

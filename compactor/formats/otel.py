@@ -17,7 +17,7 @@ from compactor.formats.native import Edit
 from compactor.formats.otel_messages import OtelMessages
 from compactor.formats.otel_requests import steps_of
 from compactor.formats.otel_spans import ATTRIBUTES, EVENTS, natives_of
-from compactor.formats.otel_values import native_edit
+from compactor.formats.otel_values import native_edits, typed
 from compactor.formats.recorded import items
 from compactor.formats.recorded_messages import rewrite
 from compactor.formats.runs import Run, chosen
@@ -72,13 +72,12 @@ class Otel:
         return locate(root).items if _MESSAGES.recognises(root) else natives_of(root)
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return [native_edit(edit) for edit in rewrite(root, entry, text)]
+        return native_edits(rewrite(root, entry, text))
 
     def rewrite_argument(
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
-        edits = blocks.rewrite_argument(root, entry.calls[call], path, text)
-        return [native_edit(edit) for edit in edits]
+        return native_edits(blocks.rewrite_argument(root, entry.calls[call], path, text))
 
 
 def _is_told(native: Any) -> bool:
@@ -87,11 +86,17 @@ def _is_told(native: Any) -> bool:
         return True
     for key in (*ATTRIBUTES, "body"):
         value = field(native, key)
-        names = value if isinstance(value, dict) else [field(m, "key") for m in items(value)]
-        if any(map(_is_sign, names)):
+        found = value.items() if isinstance(value, dict) else map(_member, items(value))
+        if any(_is_sign(name) or (name == "event.name" and _is_sign(v)) for name, v in found):
             return True
     names = [field(event, "name") for key in EVENTS for event in items(field(native, key))]
     return any(map(_is_sign, [*names, field(native, "eventName"), field(native, "event_name")]))
+
+
+def _member(native: Any) -> tuple[Any, Any]:
+    """Name and value of an attribute in a list."""
+    value = field(native, "value")
+    return field(native, "key"), typed(value)[2] if isinstance(value, dict) else value
 
 
 def _is_sign(name: Any) -> bool:

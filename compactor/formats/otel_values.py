@@ -9,13 +9,13 @@ Specification: DESIGN section 2; opentelemetry-proto, `AnyValue`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
 from compactor.formats.edits import REMOVE, Edit, no_place
 from compactor.formats.json_compact import compact_json
-from compactor.formats.messages import field
+from compactor.formats.messages import field, text_field
 from compactor.formats.recorded import items
 from compactor.formats.within import Within
 
@@ -35,8 +35,8 @@ class Spelled(Within):
 
     __slots__ = ()
 
-    def edit(self, base: Path, rest: Path, value: Any) -> Edit:
-        """The native edit that makes an edit of what is said.
+    def edits(self, base: Path, rest: Path, value: Any) -> list[Edit]:
+        """The native edits that make an edit of what is said.
 
         Args:
             base: address of the object that has this step.
@@ -45,8 +45,8 @@ class Spelled(Within):
         at, text = any_path(self.source, rest)
         here = (*base, str(self), *at)
         if value is REMOVE:
-            return Edit(here[:-1] if here[-1] == "value" else here, value)
-        return Edit(here, spelled(value) if text is None else value)
+            return [Edit(here[:-1] if here[-1] == "value" else here, value)]
+        return [Edit(here, spelled(value) if text is None else value)]
 
 
 def any_path(native: Any, rest: Path) -> tuple[Path, Any]:
@@ -159,12 +159,16 @@ def _plain(value: Any, at: Path) -> Attribute:
     return Attribute(inner, (*at, key)) if kind else Attribute(value, at)
 
 
-def native_edit(edit: Edit) -> Edit:
-    """An edit of what is said, as one of the native data."""
+def native_edits(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits of what is said, as edits of the native data."""
+    return [native for edit in edits for native in _native(edit)]
+
+
+def _native(edit: Edit) -> list[Edit]:
     for depth, step in enumerate(edit.path):
         if isinstance(step, Spelled | Gathered):
-            return step.edit(edit.path[:depth], edit.path[depth + 1 :], edit.value)
-    return edit
+            return step.edits(edit.path[:depth], edit.path[depth + 1 :], edit.value)
+    return [edit]
 
 
 class Place(NamedTuple):
@@ -200,8 +204,8 @@ class Gathered(Within):
         """The message: no native object has a key like this."""
         return self.value
 
-    def edit(self, base: Path, rest: Path, value: Any) -> Edit:
-        """The edit of the attribute that says it; a text keeps being one."""
+    def edits(self, base: Path, rest: Path, value: Any) -> list[Edit]:
+        """The edits of the attributes that say it; a text keeps being one."""
         for size in range(len(rest), -1, -1):
             place = self.places.get(rest[:size])
             if place is None:
@@ -209,5 +213,14 @@ class Gathered(Within):
             inner = rest[size:]
             if place.is_text and not inner and not isinstance(value, str):
                 value = compact_json(value)
-            return native_edit(Edit((*place.at, *inner), value))
-        return Edit((*base, str(self), *rest), value)
+            return _native(Edit((*place.at, *inner), value))
+        spread = [at for at in self.places if at[: len(rest)] == rest and at[-1] in _TEXTS]
+        texts = [text_field(block, key) for block in items(value) for key in _TEXTS]
+        new = "".join(texts) if isinstance(value, list) else value
+        if not spread or not isinstance(new, str):
+            return [Edit((*base, str(self), *rest), value)]
+        changed = [(spread[0], new), *((at, "") for at in spread[1:])]
+        return [e for at, text in changed for e in _native(Edit(self.places[at].at, text))]
+
+
+_TEXTS: Final = ("text", "content")

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compactor.core.errors import CompactorError, InputError
 from compactor.core.policy import Policy, named
 from compactor.core.texts import ToolText
 from compactor.loop import loop
-
-if TYPE_CHECKING:
-    from compactor.session.session import Session
+from compactor.session import recalls
+from compactor.session.kept import Kept
 
 
 def _chat(tool: ToolText) -> dict[str, Any]:
@@ -93,12 +92,13 @@ def is_recall(name: str) -> bool:
     return named(name, loop().recall.tools)
 
 
-def answer(session: Session, name: str, arguments: Any, call_id: str) -> str:
+def answer(kept: Kept, policy: Policy, name: str, arguments: Any, call_id: str) -> str:
     """See `Session.call`."""
     given = _object(arguments)
     if is_recall(name):
         try:
-            return session.recall(**_recall_arguments(given), call_id=call_id)
+            seq, named_id, query, window = _recall_arguments(given)
+            return recalls.recall(kept, seq, named_id, query, window, call_id)
         except CompactorError as error:
             if error.code.startswith("store."):
                 raise
@@ -107,19 +107,19 @@ def answer(session: Session, name: str, arguments: Any, call_id: str) -> str:
         f"the session has no tool {name[:64]!r}",
         code="input.shape",
         path="name",
-        hint=f"known: {', '.join(tool.name for tool in offered(session.policy))}",
+        hint=f"known: {', '.join(tool.name for tool in offered(policy))}",
     )
 
 
-def _recall_arguments(given: dict[str, Any]) -> dict[str, Any]:
-    """What a model gives, in the types that are meant."""
-    wanted = {key: _whole(given.get(key)) for key in ("seq", "offset", "limit")}
-    named = given.get("id")
-    query = given.get("query")
-    return wanted | {
-        "id": str(named) if isinstance(named, str | int) and named != "" else None,
-        "query": query if isinstance(query, str) and query else None,
-    }
+def _recall_arguments(
+    given: dict[str, Any],
+) -> tuple[int | None, str | None, str | None, recalls.Window]:
+    """Seq, id, query and lines as a model gives them, in the types that are meant."""
+    seq, offset, limit = (_whole(given.get(key)) for key in ("seq", "offset", "limit"))
+    id_, query = given.get("id"), given.get("query")
+    named_id = str(id_) if isinstance(id_, str | int) and id_ != "" else None
+    text = query if isinstance(query, str) and query else None
+    return seq, named_id, text, recalls.Window(offset, limit)
 
 
 def _whole(value: Any) -> int | None:

@@ -281,7 +281,7 @@ class Session:
             InputError: no such tool.
         """
         with self._lock:
-            return definitions.answer(self, name, arguments, call_id)
+            return definitions.answer(self._kept, self.policy, name, arguments, call_id)
 
     def tools(self, format: str | None = None) -> list[dict[str, Any]]:  # noqa: A002
         """Definitions of the session's tools in the shape of a format's requests."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -21,3 +23,9 @@ def code(text: str) -> str:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def code_blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a language on a page, in order."""
+    text = page.read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
