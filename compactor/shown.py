@@ -34,15 +34,17 @@ def edits_of(
         seqs: of the results and turns to show; None for all, revisions included.
     """
     edits: list[Edit] = []
-    for seq in sorted({*view.bodies, *view.unreasoned}) if seqs is None else seqs:
+    for seq in view.changed if seqs is None else seqs:
         entry = entries[seq]
         text = view.bodies.get(seq)
         if not view.shows(seq):
             continue
         if text is not None and (entry.body != text or entry.parts):
             edits += lens.rewrite_body(root, entry, text)
-        elif text is None and isinstance(lens, SignedReasoning):
+        elif seq in view.unreasoned and isinstance(lens, SignedReasoning):
             edits += lens.remove_reasoning(root, entry, removed)
+        for call, path, text in view.inputs.get(seq, ()):
+            edits += lens.rewrite_argument(root, entry, call, tuple(path), text)
     return edits + revisions_of(lens, root, entries, view) if seqs is None else edits
 
 
@@ -121,13 +123,11 @@ class ShownMessages:
 
     def _bodies(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
         """The request with results and reasoning as the view has them."""
-        for seq, (entry, text) in self._changed.items():
-            in_view = view.bodies.get(seq) == text and (text is not None or seq in view.unreasoned)
-            in_view = in_view and view.shows(seq)
-            if not in_view or entries[seq] is not entry:
+        for seq, (entry, change) in self._changed.items():
+            if view.change(seq) != change or entries[seq] is not entry:
                 self._clear()
                 break
-        for seq in (*view.bodies, *view.unreasoned):
+        for seq in (*view.bodies, *view.unreasoned, *view.inputs):
             if seq not in self._changed and view.shows(seq):
                 self._add(entries, view, seq)
         if not self._seqs:
@@ -139,15 +139,16 @@ class ShownMessages:
         return apply_edits(root, made)
 
     def _clear(self) -> None:
-        self._changed: dict[int, tuple[Entry, str | None]] = {}
+        self._changed: dict[int, tuple[Entry, object]] = {}
         self._seqs: dict[Path, list[int]] = {}
         self._made: dict[Path, _Made] = {}
 
     def _add(self, entries: Sequence[Entry], view: View, seq: int) -> None:
         """A changed entry that was not shown before; it may lie in several messages."""
         entry = entries[seq]
-        self._changed[seq] = entry, view.bodies.get(seq)
+        self._changed[seq] = entry, view.change(seq)
         places = [entry.at, *(part.at for part in entry.parts if part.signed)]
+        places += [entry.calls[call].at for call, _, _ in view.inputs.get(seq, ())]
         for at in dict.fromkeys(map(_message_at, places)):
             self._seqs.setdefault(at, []).append(seq)
             self._made.pop(at, None)

@@ -134,7 +134,7 @@ def test_a_flag_sets_its_field_and_nothing_else(field: str) -> None:
 
 
 def test_without_flags_nothing_is_set() -> None:
-    assert job_of() == Job("-", None, None, None, None, False, (), False, False, False, {})
+    assert job_of() == Job("-", None, "", None, None, None, False, (), False, False, False, {})
 
 
 @pytest.mark.parametrize(

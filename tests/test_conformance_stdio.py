@@ -65,7 +65,7 @@ def test_a_line_that_is_no_json_is_answered(line: bytes) -> None:
         ({"op": 5, "given": COUNT}, "$.op"),
         ({"op": "compress", "given": {}}, "$.op"),
         ({"op": "session", "given": {}}, "$.given.steps"),
-        ({"op": "mark", "given": {}}, "$.given.session"),
+        ({"op": "mark", "given": {}}, "$.op"),
         ({"op": "count"}, "$.given"),
         ({"op": "count", "given": []}, "$.given"),
         ({"op": "count", "given": {**COUNT, "x": 1}}, "$.given.x"),

@@ -166,14 +166,16 @@ def test_nothing_is_imported_or_looked_for_while_built_in_formats_are_enough(
         """
         import json, sys, compactor
         body = [{"role": "user", "content": "go"}]
-        compactor.compact(body, compactor.Policy(window=1000))
-        compactor.compact(body, compactor.Policy(window=1000), format="anthropic")
-        before = ["importlib.metadata" in sys.modules, "chat_log_format" in sys.modules]
+        policy = compactor.Policy(window=1000, counter="chars4")
+        compactor.compact(body, policy)
+        compactor.compact(body, policy, format="anthropic")
+        looked = compactor.installed._points.cache_info()
+        before = [looked.misses, "chat_log_format" in sys.modules]
         compactor.detect({"chat": []})
         print(json.dumps([before, "chat_log_format" in sys.modules]))
         """,
     )
-    assert seen == [[False, False], True]
+    assert seen == [[0, False], True]
 
 
 BROKEN = {

@@ -16,9 +16,11 @@ import msgspec
 
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
+from compactor.core.inputs import with_texts
 from compactor.core.journal import (
     AnyRecord,
     Elision,
+    InputElision,
     Journal,
     OverflowRecord,
     PassRecord,
@@ -28,7 +30,7 @@ from compactor.core.journal import (
     StubsRecord,
 )
 from compactor.core.laws import check_pass
-from compactor.core.model import Entry, Kind, PartKind
+from compactor.core.model import Entry, Kind, PartKind, entry_digest
 from compactor.core.plan import Plan, forced_plan, make_plan, tier
 from compactor.core.resume import Forced, Resumed, Settings, change, resume
 
@@ -243,7 +245,7 @@ class _Call:
     def _reread(self, plan: Plan) -> int:
         """Tokens of the view that no cache has after a pass."""
         fold = self.fold
-        first = plan.elided[0].seq
+        first = plan.first or 0
         images = (fold.standing(candidate.seq).parts for candidate in plan.elided)
         if self.settings.images_reset and any(
             p.kind is PartKind.IMAGE for ps in images for p in ps
@@ -292,7 +294,11 @@ class _Call:
         """Record a pass and show it."""
         fold = self.fold
         before = fold.estimate
-        first = plan.elided[0].seq
+        first = plan.first or 0
+        inputs = tuple(
+            InputElision(seq, fold.digest(seq), entry_digest(with_texts(fold.entries[seq], t)), t)
+            for seq, t in plan.inputs
+        )
         elided = tuple(
             Elision(candidate.seq, fold.digest(candidate.seq), text)
             for candidate, text in zip(plan.elided, plan.texts, strict=True)
@@ -313,6 +319,7 @@ class _Call:
             below=tuple(fold.digest(seq) for seq in range(fold.cutoff, plan.cutoff)),
             settled=plan.settled,
             stubs=plan.stubs,
+            inputs=inputs,
         )
         removed, digests = plan.reasoning, tuple(map(fold.digest, plan.reasoning))
         removals = [ReasoningRecord(fold.n, removed, digests)] if removed else []

@@ -15,6 +15,7 @@ import msgspec
 from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
 from compactor.core.facts import Facts, insertion_key
+from compactor.core.inputs import Inputs, with_texts
 from compactor.core.journal import (
     GONE,
     SHOWS,
@@ -54,6 +55,7 @@ class Fold:
         labels: what the entries are called: their index, or the seq that a session gave them.
         reach: no entry below may depart without a record that speaks of it falling.
         seen: how many records of its journal it shows.
+        inputs: turns whose calls hold strings that could go.
         cutoff, tier: of the last recorded pass.
         candidates: results that plans may have to look at.
         passes: those that stand, oldest first.
@@ -84,6 +86,9 @@ class Fold:
         self.seen = 0
         self._known: dict[str, Facts] = {}
         self._said_digests: dict[int, str] = {}
+        self._shown_digests: dict[int, str] = {}
+        self.inputs: dict[int, Inputs] = {}
+        self._answers: dict[int, int] = {}
         self.cutoff = 0
         self.tier = "elide"
         self.decided = 0
@@ -142,7 +147,9 @@ class Fold:
             if any(self._writer.is_echo(call.arguments) for call in entry.calls):
                 self.echoes.append(seq)
             self._note_signed(seq)
+            self._note_inputs(seq)
         if entry.kind is Kind.TOOL:
+            self._answer(entry, 1)
             self._results.setdefault(entry.call_id, []).append(seq)
             facts = self._inserted(entry)
             if facts is not None:
@@ -182,7 +189,10 @@ class Fold:
                     self.echoes.pop()
                 if self.signed and self.signed[-1] == seq:
                     self.signed.pop()
+                self.inputs.pop(seq, None)
+                self._answers.pop(seq, None)
             if entry.kind is Kind.TOOL:
+                self._answer(entry, -1)
                 self._results[entry.call_id].pop()
                 self._drop(seq)
                 self.facts.pop(seq, None)
@@ -202,7 +212,8 @@ class Fold:
         if self.shows(seq, entry):
             return True
         self.work.hashed += 1
-        return entry_digest(entry) == self.digest(seq) or bool(self._removed_digest(seq, entry))
+        known = (self.digest(seq), self._shown_digests.get(seq))
+        return entry_digest(entry) in known or bool(self._removed_digest(seq, entry))
 
     def shows(self, seq: int, entry: Entry) -> bool:
         """Whether an entry is byte for byte what our record rendered at seq (stored back)."""
@@ -267,6 +278,11 @@ class Fold:
         for seq in self.facts.keys() & seqs if self.facts else ():
             self.stubs.leave(seq, self.facts[seq])
         self._resolve(record.stubs)
+        for elision_ in record.inputs:
+            self._said_digests[elision_.seq] = elision_.digest
+            self._shown_digests[elision_.seq] = elision_.shown
+            self.inputs.pop(elision_.seq, None)
+            self._recount(elision_.seq)
         self.passes.append(record)
         self.cutoff = max(self.cutoff, record.cutoff)
         self.reach = max(self.reach, record.cutoff)
@@ -299,6 +315,7 @@ class Fold:
         """Show entries first..end-1 as one message."""
         for seq in range(first, min(end, self.n)):
             self._drop(seq)
+            self.inputs.pop(seq, None)
             self._set_tokens(seq, 0)
         for seq, digest in enumerate(digests, first):
             self._said_digests.setdefault(seq, digest)
@@ -359,6 +376,8 @@ class Fold:
         for seq, entry in enumerate(self.entries):
             if entry.kind is Kind.TOOL:
                 self._classify(seq)
+            elif entry.kind is Kind.ASSISTANT:
+                self._note_inputs(seq)
 
     def turn_recall_off(self) -> None:
         """Markers from now on promise no recall, for good."""
@@ -429,7 +448,43 @@ class Fold:
         for part, text in view.replies.get(seq, {}).items():
             before = self.entries[seq].parts[part].text
             tokens += self.measure.text(text) - self.measure.text(before)
-        return tokens
+        return tokens + self._inputs_tokens(seq)
+
+    def _inputs_tokens(self, seq: int) -> int:
+        """What elided strings of a turn's calls take off its tokens, negative."""
+        texts = self.view.inputs.get(seq)
+        if texts is None:
+            return 0
+        before = self.entries[seq]
+        after = with_texts(before, texts)
+        count = self.measure.text
+        return sum(
+            count(new.arguments) - count(old.arguments)
+            for old, new in zip(before.calls, after.calls, strict=True)
+        )
+
+    def answered_turn(self, seq: int) -> bool:
+        """Whether every call of a turn has a result."""
+        return self._answers.get(seq, 0) >= len(self.entries[seq].calls)
+
+    def _answer(self, entry: Entry, count: int) -> None:
+        """A result came or went: one of the last turns has one answer more or less."""
+        for seq in self._assistants[-1:-_TURNS:-1]:
+            if entry.call is not None and entry.call in self.entries[seq].calls:
+                self._answers[seq] = self._answers.get(seq, 0) + count
+                return
+
+    def _note_inputs(self, seq: int) -> None:
+        """A turn whose calls may hold strings that could go."""
+        if not self.rules.elide_inputs or seq in self.view.inputs or self.labels[seq] in self._pins:
+            return
+        entry, rules = self.entries[seq], self.rules
+        kept = (*rules.protected_tools, *rules.evidence_tools)
+        calls = [i for i, call in enumerate(entry.calls) if not named(call.name, kept)]
+        self.inputs.pop(seq, None)
+        found = self._writer.inputs(entry, calls, self.labels[seq], self.measure, rules.min_gain)
+        if found is not None:
+            self.inputs[seq] = found
 
     def _note_signed(self, seq: int) -> None:
         """Put an entry among those whose signed reasoning is shown, or take it out."""
@@ -506,6 +561,10 @@ class Fold:
         if read is not None:
             gain -= self.measure.text(read.row)
         return Candidate(seq, tokens, gain, self.is_evidence(entry), marker, read)
+
+
+_TURNS = 5
+"""How far back a result looks for the turn of its call."""
 
 
 def _beside_digest(entry: Entry) -> tuple[object, ...]:

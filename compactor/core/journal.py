@@ -61,6 +61,19 @@ class Elision(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
+class InputElision(msgspec.Struct, frozen=True, array_like=True):
+    """Long strings in the arguments of a turn's calls that a pass elided.
+
+    digest: of the entry as it was; shown: of the entry with the texts in their places.
+    texts: call, path in its arguments, text.
+    """
+
+    seq: int
+    digest: str
+    shown: str
+    texts: tuple[tuple[int, tuple[str | int, ...], str], ...]
+
+
 class Resolution(msgspec.Struct, frozen=True, array_like=True):
     """A stub whose target is no longer before the model, and what it says instead.
 
@@ -91,6 +104,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
     first_changed: lowest seq whose bytes changed; from here on the provider reads again.
     settled: seq of the floor where it goes as soon as it is no longer the newest evidence.
     stubs: of what it elided, resolved.
+    inputs: turns in whose calls it elided strings.
     """
 
     request: int
@@ -108,6 +122,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
     below: tuple[str, ...]
     settled: int | None = None
     stubs: tuple[Resolution, ...] = ()
+    inputs: tuple[InputElision, ...] = ()
 
     @property
     def anchor(self) -> int:
@@ -129,6 +144,7 @@ class PassRecord(Record, frozen=True, tag="pass"):
             "floor": self.floor,
             "first_changed": self.first_changed,
             "reread_tokens": self.reread_tokens,
+            **({"inputs": [elision.seq for elision in self.inputs]} if self.inputs else {}),
         }
 
 
@@ -427,7 +443,9 @@ def follows(record: Standing, cutoff: int) -> bool:
             seqs, end = tuple(elision.seq for elision in record.elided), record.cutoff
             stubs = tuple(resolution.seq for resolution in record.stubs)
             spans = end - cutoff == len(record.below) and record.n >= end
-            return spans and _ascends(seqs, end) and _ascends(stubs, record.n)
+            inputs = tuple(elision.seq for elision in record.inputs)
+            below = _ascends(seqs, end) and _ascends(inputs, end)
+            return spans and below and _ascends(stubs, record.n)
         case _:
             return True
 

@@ -21,8 +21,12 @@ def check_pass(fold: Fold, record: PassRecord) -> None:
     shrinks = record.tokens_after < record.tokens_before or record.trigger == "asked"
     _hold("L10", fold.estimate == record.tokens_after and shrinks, record)
     seqs = [elision.seq for elision in record.elided]
-    _hold("L12", bool(seqs) and seqs == sorted(set(seqs)), record)
-    _hold("L12", seqs[-1] < min(record.cutoff, fold.answered(fold.n), fold.n), record)
+    inputs = [elision.seq for elision in record.inputs]
+    _hold("L12", bool(seqs or inputs), record)
+    for changed in (seqs, inputs):
+        end = min(record.cutoff, fold.answered(fold.n), fold.n)
+        _hold("L12", changed == sorted(set(changed)) and all(s < end for s in changed), record)
+    _hold("L12", all(fold.entries[s].kind is Kind.ASSISTANT for s in inputs), record)
     _hold("L8", record.floor is None or record.floor not in fold.elided, record)
     for elision in record.elided:
         entry = fold.entries[elision.seq]

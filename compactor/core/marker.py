@@ -9,10 +9,13 @@ decided by reading a marker back. Specification: DESIGN section 5, Marker; seed 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from compactor.core.arguments import strings
+from compactor.core.count import Measure
 from compactor.core.facts import Facts
+from compactor.core.inputs import Inputs, Text, with_texts
 from compactor.core.model import Call, Entry, PartKind, plain_arguments
 from compactor.core.policy import alphabet_of, named
 from compactor.core.texts import ArtifactId, Loop, MarkerTexts
@@ -68,6 +71,42 @@ class MarkerWriter:
         recall = texts.recall.format(ref=ref)
         lines = (self._line(entry, len(body), error, said) for said in ("", recall))
         return Marker(*(head + _with_ids(line, ids, texts) for line in lines))
+
+    def inputs(
+        self, entry: Entry, calls: Sequence[int], seq: int, measure: Measure, min_gain: int
+    ) -> Inputs | None:
+        """The long strings of some calls of a turn, and their markers; None where too few.
+
+        Args:
+            calls: indexes of those that may go.
+            seq: of the turn, for its recall.
+        """
+        texts, recall = (
+            self._texts,
+            self._texts.recall.format(ref=self._texts.ref_seq.format(seq=seq)),
+        )
+        plain: list[Text] = []
+        recallable: list[Text] = []
+        for index in calls:
+            call = entry.calls[index]
+            for found in strings(call.arguments, texts.input_chars):
+                ids = self._cited(found.text)
+                name = _NOT_IN_NAMES.sub("", call.name)[: texts.name_chars] or texts.name_unknown
+                steps = ".".join(map(str, found.path))
+                key = _NOT_IN_NAMES.sub("", steps)[: texts.name_chars] or texts.name_unknown
+                for form, said in ((plain, ""), (recallable, recall)):
+                    line = texts.input.format(
+                        chars=len(found.text), name=name, key=key, recall=said
+                    )
+                    form.append((index, found.path, _with_ids(line, ids, texts)))
+        if not plain:
+            return None
+        longer = with_texts(entry, recallable)
+        gain = sum(
+            measure.text(old.arguments) - measure.text(new.arguments)
+            for old, new in zip(entry.calls, longer.calls, strict=True)
+        )
+        return Inputs(tuple(plain), tuple(recallable), gain) if gain >= min_gain else None
 
     def bracket(self, body: str, facts: Facts) -> str:
         """The bracket of a body as an elision keeps it: a long path keeps its end."""

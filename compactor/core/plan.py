@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
+from compactor.core.inputs import Text, with_texts
 from compactor.core.journal import Resolution
 from compactor.core.policy import Rules
 from compactor.core.resume import Forced
@@ -48,6 +49,7 @@ class Plan(NamedTuple):
     protected_count: evidence kept below the cutoff by floor or budget.
     settled: where the floor lies if it will go as soon as it is no longer the newest evidence.
     stubs: those that name what goes, resolved.
+    inputs: turns in whose calls strings go, with their markers.
     """
 
     tier: str
@@ -61,6 +63,14 @@ class Plan(NamedTuple):
     removed: int = 0
     settled: int | None = None
     stubs: tuple[Resolution, ...] = ()
+    inputs: tuple[tuple[int, tuple[Text, ...]], ...] = ()
+
+    @property
+    def first(self) -> int | None:
+        """The first entry that it changes; None when it changes none."""
+        firsts = [self.elided[0].seq] if self.elided else []
+        firsts += [self.inputs[0][0]] if self.inputs else []
+        return min(firsts, default=None)
 
     @property
     def saved(self) -> int:
@@ -91,7 +101,10 @@ def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
     texts = _texts(fold, elided)
     freed = sum(candidate.tokens for candidate in elided)
     freed -= sum(fold.measure.rewritten(text) for text in texts) + _cost(fold, stubs)
-    reasoning = _reasoning(fold, elided)
+    inputs = _inputs(fold, end)
+    freed += sum(_input_gain(fold, seq, texts) for seq, texts in inputs)
+    first = min([c.seq for c in elided[:1]] + [seq for seq, _ in inputs[:1]], default=None)
+    reasoning = _reasoning(fold, first)
     removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
     return Plan(
         limits.name,
@@ -105,6 +118,7 @@ def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
         removed,
         _settled(fold, limits, spending, floor, end),
         tuple(stubs),
+        tuple(inputs),
     )
 
 
@@ -163,11 +177,26 @@ def _settled(
     return None if fits or candidate.gain < fold.rules.min_gain else floor
 
 
-def _reasoning(fold: Fold, elided: list[Candidate]) -> tuple[int, ...]:
+def _inputs(fold: Fold, end: int) -> list[tuple[int, tuple[Text, ...]]]:
+    """Turns below an end in whose calls strings go: all calls answered, and the model went on."""
+    end = min(end, fold.answered(fold.n) - 1)
+    going = sorted(seq for seq in fold.inputs if seq < end and fold.answered_turn(seq))
+    return [(seq, fold.inputs[seq].form(fold.recallable)) for seq in going]
+
+
+def _input_gain(fold: Fold, seq: int, texts: tuple[Text, ...]) -> int:
+    """Tokens that a turn loses with strings of its calls."""
+    before, count = fold.entries[seq], fold.measure.text
+    after = with_texts(before, texts)
+    pairs = zip(before.calls, after.calls, strict=True)
+    return sum(count(old.arguments) - count(new.arguments) for old, new in pairs)
+
+
+def _reasoning(fold: Fold, first: int | None) -> tuple[int, ...]:
     """Entries whose signed reasoning goes: all after the first change, under `drop`."""
-    if fold.rules.reasoning != "drop" or not elided:
+    if fold.rules.reasoning != "drop" or first is None:
         return ()
-    return tuple(fold.signed[bisect_left(fold.signed, elided[0].seq) :])
+    return tuple(fold.signed[bisect_left(fold.signed, first) :])
 
 
 def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ def _changes(record: Standing) -> Iterator[tuple[int, str, str | None]]:
         case PassRecord():
             yield from ((e.seq, e.digest, e.text) for e in record.elided)
             yield from ((s.seq, s.digest, s.text) for s in record.stubs)
+            yield from ((i.seq, "", None) for i in record.inputs)
         case StubsRecord():
             yield from ((s.seq, s.digest, s.text) for s in record.resolved)
         case EditRecord():

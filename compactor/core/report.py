@@ -30,6 +30,7 @@ FATES = {
     "kept:edited": "its text was edited",
     "kept:not_result": "no tool result: only those are ever elided",
     "elided": "replaced by its marker; the transcript handed in has the original",
+    "elided:inputs": "long strings in its calls' arguments are replaced by markers",
     "hidden": "behind a summary or an edit",
 }
 WHYS = {
@@ -127,6 +128,7 @@ def _pass(record: PassRecord, fold: Fold) -> dict[str, Any]:
     return record.report() | {
         "cutoff": fold.label(record.cutoff),
         "elided": sorted(elided),
+        **({"inputs": [fold.label(i.seq) for i in record.inputs]} if record.inputs else {}),
         "floor": None if floor is None else fold.label(floor),
         "first_changed": fold.label(record.first_changed),
     }
@@ -172,6 +174,8 @@ def _fate(fold: Fold, seq: int, floor: int | None, answered: int) -> str:
         return "hidden"
     if seq in fold.view.revised:
         return "kept:edited"
+    if seq in fold.view.inputs:
+        return "elided:inputs"
     if entry.kind is not Kind.TOOL:
         return "kept:not_result"
     if seq in fold.elided:

@@ -344,12 +344,16 @@ def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: 
     """
     standing = active(records).records
     ours = {text for record in records for text in _bodies(record)}
+    passes = (record for record in records if isinstance(record, PassRecord))
+    shown = {elision.seq: elision.shown for record in passes for elision in record.inputs}
     removals = [record for record in standing if isinstance(record, ReasoningRecord)]
     unreasoned = {seq for record in removals for seq in record.removed}
     for seq, digest in sorted(_digests(standing).items()):
         if seq >= len(entries):
             return seq
-        if (seq, entries[seq].body) in ours or entry_digest(entries[seq]) == digest:
+        if (seq, entries[seq].body) in ours:
+            continue
+        if entry_digest(entries[seq]) in (digest, shown.get(seq)):
             continue
         if seq not in unreasoned or digest_without(entries[seq], instead) != digest:
             return seq

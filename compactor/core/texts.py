@@ -67,6 +67,8 @@ class MarkerTexts(msgspec.Struct, frozen=True):
     chars_max: int
     name_chars: int
     name_unknown: str
+    input: str
+    input_chars: int
 
 
 class RecallTexts(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from compactor.core.journal import (
     StubsRecord,
     SummaryRecord,
 )
+from compactor.core.model import Path
 
 
 class Run(NamedTuple):
@@ -42,6 +43,7 @@ class View:
         elided: those of them that stand for a result that is not shown.
         revised: those of them whose text somebody edited; passes leave them alone.
         replies: seq → part → text, of assistant and user entries.
+        inputs: seq → call, path in its arguments, text, of turns.
         runs: first seq → run; hidden: seq → first seq of its run.
         unreasoned: seqs whose signed reasoning is not shown.
     """
@@ -51,6 +53,7 @@ class View:
         self.elided: dict[int, str] = {}
         self.revised: dict[int, None] = {}
         self.replies: dict[int, dict[int, str]] = {}
+        self.inputs: dict[int, tuple[tuple[int, Path, str], ...]] = {}
         self.runs: dict[int, Run] = {}
         self.hidden: dict[int, int] = {}
         self.unreasoned: dict[int, None] = {}
@@ -62,6 +65,7 @@ class View:
                 for elision in record.elided:
                     self.bodies[elision.seq] = self.elided[elision.seq] = elision.text
                 self._resolve(record.stubs)
+                self.inputs |= {elision.seq: elision.texts for elision in record.inputs}
             case StubsRecord():
                 self._resolve(record.resolved)
             case SummaryRecord():
@@ -76,6 +80,17 @@ class View:
                 self._hide(Run(record.first, record.end, record.text, record.op, record.reason))
             case _:
                 pass
+
+    @property
+    def changed(self) -> list[int]:
+        """Seqs of the entries that are shown otherwise in their own places, ascending."""
+        return sorted({*self.bodies, *self.unreasoned, *self.inputs})
+
+    def change(self, seq: int) -> object:
+        """How an entry is shown in its own place, to be compared; None where it is hidden."""
+        if seq in self.hidden:
+            return None
+        return self.bodies.get(seq), seq in self.unreasoned, self.inputs.get(seq)
 
     def shows(self, seq: int) -> bool:
         """Whether an entry is shown at all, as it is or otherwise."""

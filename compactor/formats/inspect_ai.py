@@ -58,11 +58,8 @@ class InspectAi:
 
     def recognises(self, root: Any) -> bool:
         if isinstance(root, Members):
-            return any(name in root for name in _HEADERS)
-        spec = field(root, "eval")
-        if type(field(root, "version")) is not int or not isinstance(spec, dict):
-            return False
-        return "task" in spec and ("samples" in root or "plan" in root)
+            return any(name in root and _is_header(root[name]) for name in _HEADERS)
+        return _is_header(root) and ("samples" in root or "plan" in root)
 
     def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
         """Reads all of the sample anew. O(its size).
@@ -107,6 +104,12 @@ class InspectAi:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+
+def _is_header(native: Any) -> bool:
+    """Whether an object says what was evaluated: a whole log, or its first member."""
+    spec = field(native, "eval")
+    return type(field(native, "version")) is int and isinstance(spec, dict) and "task" in spec
 
 
 class _Prompt(NamedTuple):
