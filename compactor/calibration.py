@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -63,7 +63,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     results_scale: int | None = None
     results: int = 0
 
-    def settings(self) -> dict[str, str | int]:
+    def settings(self) -> dict[str, Any]:
         """The settings as `Policy` takes them."""
         return {
             "counter": self.counter,

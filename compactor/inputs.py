@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import stat
-import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -129,6 +128,8 @@ def spooled(pieces: Iterable[bytes], name: str) -> Bytes:
         for piece in pieces:
             size += len(piece)
             if file is None and size > EAGER_BYTES:
+                import tempfile  # only who has much data pays for it
+
                 file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
                 _write(file, memory.getvalue())
                 memory = io.BytesIO()

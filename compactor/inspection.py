@@ -120,7 +120,7 @@ def inspect(
         thread: the conversation to read in each.
         all_threads: a row for every conversation of a file.
         strict: damaged lines are an error instead of a finding.
-        tokens: whether to count them, which costs most of the time.
+        tokens: whether to count them.
         models: what is known of models instead of the table that ships.
 
     Returns:

@@ -14,7 +14,7 @@ import msgspec
 
 from compactor import breakpoints, installed, reasoning
 from compactor import models as model_table
-from compactor.choose import choose, overhead, with_pins
+from compactor.choose import Chosen, choose, overhead, with_pins
 from compactor.core import policy as core_policy
 from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
@@ -22,11 +22,11 @@ from compactor.core.count import Counter
 from compactor.core.errors import Finding, InputError
 from compactor.core.fold import Fold
 from compactor.core.frontier import reach
-from compactor.core.journal import Journal
-from compactor.core.model import Entry, Kind, Reading
+from compactor.core.journal import Header, Journal
+from compactor.core.model import Entry, Kind, Overhead, Reading
 from compactor.core.policy import resolve
 from compactor.core.report import Fate, Report, fates, make_report
-from compactor.core.resume import Forced, Settings, begins
+from compactor.core.resume import Forced, Resumed, Settings, begins, resume
 from compactor.core.stubs import Stored
 from compactor.core.view import View
 from compactor.formats.lens import CacheBreakpoints, Lens
@@ -156,16 +156,50 @@ def decide_over(
     header = journal.header if journal is not None else None
     if asked.force and journal is not None and not begins(transcript.entries, journal):
         header = None  # what a foreign journal pins is not ours
+    chosen = _chosen(transcript.reading, policy, header, asked)
+    settings = _settings(transcript.reading, chosen, asked, own)
+    entries: Sequence[Entry] = transcript.entries if own is None else own.entries
+    decision = decide(entries, journal or Journal(), settings, given.fold)
+    same_lens = workings is not None and workings.lens is transcript.lens
+    memo = workings.shown if workings and same_lens else _memo(transcript.lens)
+    carried = own.carried if own is not None else frozenset()
+    shown = _Showing(given, entries, memo, carried)
+    return _outcome(shown, decision, chosen.findings, asked, chosen.cache_rule)
+
+
+def stand(journal: Journal, policy: core_policy.Policy | None, asked: Asked, own: Own) -> Resumed:
+    """The workings over all entries of a session, deciding nothing. O(entries).
+
+    Returns:
+        the fold, and the journal's records with a header where it had none.
+    """
+    reading = Reading(list(own.entries), Overhead(known=True), [])
+    chosen = _chosen(reading, policy, journal.header, asked)
+    settings = _settings(reading, chosen, asked, own)
+    resumed = resume(own.entries, journal, None, settings)
+    for seq in range(resumed.fold.n, len(own.entries)):
+        resumed.fold.add(own.entries[seq], own.labels[seq])
+    return resumed
+
+
+def _chosen(
+    reading: Reading,
+    policy: core_policy.Policy | None,
+    header: Header | None,
+    asked: Asked,
+) -> Chosen:
     table = asked.models or model_table.built_in()
-    wanted = policy or core_policy.Policy()
-    chosen = choose(transcript.reading, wanted, header, asked.counter, table)
-    recallable = chosen.policy.recallable if asked.recallable is None else asked.recallable
+    return choose(reading, policy or core_policy.Policy(), header, asked.counter, table)
+
+
+def _settings(reading: Reading, chosen: Chosen, asked: Asked, own: Own | None) -> Settings:
+    """Everything a decision depends on beside the entries and the journal."""
     settings = Settings(
         loop=loop(),
         measure=chosen.measure,
         rules=resolve(with_pins(chosen.policy, asked.pins), chosen.facts, loop().compaction),
-        overhead=overhead(transcript.reading, chosen),
-        recallable=recallable,
+        overhead=overhead(reading, chosen),
+        recallable=chosen.policy.recallable if asked.recallable is None else asked.recallable,
         failed=asked.failed,
         overflowed=asked.overflowed,
         force=asked.force,
@@ -174,18 +208,9 @@ def decide_over(
         images_reset=chosen.cache_rule == "anthropic",
         forced=asked.forced,
     )
-    entries: Sequence[Entry] = transcript.entries
-    if own is not None:
-        entries = own.entries
-        settings = settings._replace(
-            own=True, labels=own.labels, stored=own.stored, session=own.name
-        )
-    decision = decide(entries, journal or Journal(), settings, given.fold)
-    same_lens = workings is not None and workings.lens is transcript.lens
-    memo = workings.shown if workings and same_lens else _memo(transcript.lens)
-    carried = own.carried if own is not None else frozenset()
-    shown = _Showing(given, entries, memo, carried)
-    return _outcome(shown, decision, chosen.findings, asked, chosen.cache_rule)
+    if own is None:
+        return settings
+    return settings._replace(own=True, labels=own.labels, stored=own.stored, session=own.name)
 
 
 def show(given: Given, view: View) -> Any:

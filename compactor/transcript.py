@@ -46,6 +46,7 @@ class Transcript:
         self.document = document
         self.edits = tuple(edits)
         self._thread = thread
+        self._threads: tuple[str, ...] | None = None
 
     @property
     def format(self) -> str:
@@ -70,10 +71,11 @@ class Transcript:
     def threads(self) -> tuple[str, ...]:
         """Names of the conversations in the file, for `load(…, thread=…)`; none where one is all.
 
-        The first is what is read when none is asked for. O(the file).
+        The first is what is read when none is asked for. O(the file), once.
         """
-        lens = self._lens
-        return tuple(lens.threads(self.root)) if isinstance(lens, Threads) else ()
+        if self._threads is None:
+            self._threads = _threads(self._lens, self.root)
+        return self._threads
 
     @property
     def thread(self) -> str:
@@ -102,7 +104,12 @@ class Transcript:
         Raises:
             InputError: `input.thread_unknown`; as `load`.
         """
-        return _read(self._lens, self.root, self.document, name)
+        lens = _of_thread(self._lens, self.threads, name)
+        other = Transcript(
+            lens, self.root, installed.read(lens, self.root), self.document, thread=name
+        )
+        other._threads = self._threads
+        return other
 
     def view(self) -> Any:
         """The native data with the changes; untouched messages are the same objects."""
@@ -167,16 +174,19 @@ def load(
 def _read(lens: Lens, root: Any, document: Document | None, thread: str) -> Transcript:
     """What a lens reads of one conversation."""
     if thread:
-        lens = _of_thread(lens, root, thread)
+        lens = _of_thread(lens, _threads(lens, root), thread)
     return Transcript(lens, root, installed.read(lens, root), document, thread=thread)
 
 
 _NAMES_SHOWN = 10
 
 
-def _of_thread(lens: Lens, root: Any, thread: str) -> Lens:
-    """The lens of a conversation that is in the file."""
-    known = lens.threads(root) if isinstance(lens, Threads) else ()
+def _threads(lens: Lens, root: Any) -> tuple[str, ...]:
+    return tuple(lens.threads(root)) if isinstance(lens, Threads) else ()
+
+
+def _of_thread(lens: Lens, known: Sequence[str], thread: str) -> Lens:
+    """The lens of a conversation that is in the file, one of the known."""
     if isinstance(lens, Threads) and thread in known:
         return lens.of_thread(thread)
     more = f" and {len(known) - _NAMES_SHOWN} more" if len(known) > _NAMES_SHOWN else ""

@@ -195,5 +195,6 @@ def _check_beside(lens: Lens, native: Any, reading: Reading) -> None:
     """What a lens says beside a reading: usage of all requests, and threads that can be read."""
     if isinstance(lens, RecordedUsage):
         assert len(reading.usage) <= sum(usage.requests for usage in lens.all_usage(native))
-    for name in lens.threads(native) if isinstance(lens, Threads) else ():
-        lens.of_thread(name).read(native)
+    if isinstance(lens, Threads):
+        for name in lens.threads(native):
+            lens.of_thread(name).read(native)

@@ -228,6 +228,21 @@ def test_a_result_may_have_its_tools_name_as_its_role() -> None:
     assert codes(reading) == []
 
 
+def test_a_result_that_names_nothing_answers_the_first_open_call() -> None:
+    told = [{"role": "tool", "content": json.dumps([each])} for each in CALLS]
+    one, two = ({"role": "tool", "content": body} for body in ("one", "two"))
+    root = trace(asked(1, [CHAT[0], told[0], one, told[1], two]))
+    reading = LENS.read(root)
+    assert [(entry.name, entry.body) for entry in kit.tools(reading)] == [
+        ("bash", "one"),
+        ("bash", "two"),
+    ]
+    assert [c.id for entry in reading.entries for c in entry.calls] == ["x", "y"]
+    assert codes(reading) == []
+    together = read(asked(1, [CHAT[0], CHAT[1], one, two]))
+    assert [entry.call and entry.call.id for entry in kit.tools(together)] == ["x", "y"]
+
+
 def test_a_message_that_defines_a_tool_is_none() -> None:
     tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {}}}
     reading = read(asked(1, [*CHAT, {"role": "tool", "content": tool}]))

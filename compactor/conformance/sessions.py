@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +20,8 @@ from compactor.core.policy import policy_from
 from compactor.formats.entries import to_neutral
 from compactor.formats.native import compact_json
 from compactor.loop import loop
-from compactor.session import Mark, Session
+from compactor.session import Mark, Session, context_file
+from compactor.session.editing import Edited
 from compactor.store import SqliteStore, Store
 
 Step = Mapping[str, Any]
@@ -53,8 +55,8 @@ class Sessions:
             self._talks[name] = Talk(self.store, name, policy)
             return {}
         if op == "delete":
-            self._end(name)
-            self.store.delete(name)
+            talk = self._talks.pop(name, None) or Talk(self.store, name, DEFAULT)
+            talk.delete()
             return {}
         talk = self._talks.get(name)
         if talk is None:
@@ -74,8 +76,9 @@ class Sessions:
                 answers.append(self.step(name, step["op"], given))
             except CompactorError as error:
                 answers.append(refusal(error))
-        self._end(name)
-        self.store.delete(name) if name in {s.id for s in self.store.sessions()} else None
+        talk = self._talks.pop(name, None)
+        if talk is not None:
+            talk.delete()
         return answers
 
     @property
@@ -122,6 +125,8 @@ class Talk:
 
     def insert(self, step: Step) -> Answer:
         call = self._called(step)
+        if self.session.policy.editing:
+            self._observe()
         read = _read(step.get("read"))
         output = step.get("output")
         shown = self.session.insert(
@@ -197,6 +202,67 @@ class Talk:
     def disable_recall(self, _step: Step) -> Answer:
         self.session.disable_recall()
         return {}
+
+    def delete(self) -> None:
+        self.session.delete()
+
+    def sections(self, _step: Step) -> Answer:
+        self._observe()
+        editor = self.session.editor
+        return {
+            "text": editor.map_text(),
+            "sections": [
+                {
+                    "id": section.id,
+                    "kind": section.kind,
+                    "tokens": section.tokens,
+                    "after": section.after,
+                    "stands_for": section.stands_for or None,
+                }
+                for section in editor.sections()
+            ],
+        }
+
+    def tombstone(self, step: Step) -> Answer:
+        self._observe()
+        return _edited(self.session.editor.tombstone(step["sections"], step.get("reason") or ""))
+
+    def replace(self, step: Step) -> Answer:
+        self._observe()
+        return _edited(self.session.editor.replace(step["sections"], step["text"]))
+
+    def rewrite(self, step: Step) -> Answer:
+        self._observe()
+        editor = self.session.editor
+        return _edited(editor.rewrite(step["section"], step["old"], step["new"]))
+
+    def context_recall(self, step: Step) -> Answer:
+        self._observe()
+        return {"text": self.session.editor.recall(step["section"])}
+
+    def diff(self, step: Step) -> Answer:
+        self._observe()
+        return {"text": self.session.editor.diff(step["section"])}
+
+    def mirror_write(self, _step: Step) -> Answer:
+        self._observe()
+        path = Path(self.session.before_request())
+        mode, dir_mode = context_file.modes(str(path.parent))
+        text = path.read_bytes().decode("utf-8", "surrogatepass")
+        return {
+            "text": text,
+            "path": str(path),
+            "mode": f"{mode:04o}",
+            "dir_mode": f"{dir_mode:04o}",
+        }
+
+    def mirror_apply(self, step: Step) -> Answer:
+        self._observe()
+        during, output = step.get("during_call") is not False, step.get("output") or ""
+        edited = self.session.apply_file(step.get("text"), during_call=during)
+        told = "\n".join(filter(None, [output, edited.text]))
+        receipt = None if edited.receipt is None else _receipt(edited)
+        return {"text": told, "receipt": receipt}
 
     def prompt(self, _step: Step) -> Answer:
         return {"text": self.session.prompt()}
@@ -284,6 +350,14 @@ STEPS: Mapping[str, Callable[[Talk, Step], Answer]] = {
     "context": Talk.context,
     "log": Talk.log,
     "verify": Talk.verify,
+    "sections": Talk.sections,
+    "tombstone": Talk.tombstone,
+    "replace": Talk.replace,
+    "rewrite": Talk.rewrite,
+    "context_recall": Talk.context_recall,
+    "diff": Talk.diff,
+    "mirror_write": Talk.mirror_write,
+    "mirror_apply": Talk.mirror_apply,
 }
 """Step → what it does to a session that is open."""
 
@@ -306,9 +380,25 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
     "context": (),
     "log": (),
     "verify": (),
+    "sections": (),
+    "tombstone": ("sections", "reason"),
+    "replace": ("sections", "text"),
+    "rewrite": ("section", "old", "new"),
+    "context_recall": ("section",),
+    "diff": ("section",),
+    "mirror_write": (),
+    "mirror_apply": ("text", "during_call", "output"),
 }  # fmt: skip
 """Step → what may be given. None: settings of the policy too, which are checked as such."""
-REQUIRED = {"append": ("entry",), "summarised": ("text",)}
+REQUIRED = {
+    "append": ("entry",),
+    "summarised": ("text",),
+    "tombstone": ("sections",),
+    "replace": ("sections", "text"),
+    "rewrite": ("section", "old", "new"),
+    "context_recall": ("section",),
+    "diff": ("section",),
+}
 
 
 def check(op: str, step: Step, place: str) -> None:
@@ -332,6 +422,16 @@ def refusal(error: CompactorError) -> Answer:
     """The answer to a step that was refused."""
     said: Answer = {"error": error.code, "path": error.path}
     return said | ({"text": error.message} if isinstance(error, EditError) else {})
+
+
+def _edited(edited: Edited) -> Answer:
+    return {"text": edited.text, "receipt": _receipt(edited)}
+
+
+def _receipt(edited: Edited) -> Answer:
+    receipt = edited.receipt
+    assert receipt is not None
+    return {"freed": receipt.freed, "reread": receipt.reread}
 
 
 def _read(read: Any) -> Any:

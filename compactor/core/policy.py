@@ -99,7 +99,8 @@ class Policy(
         enabled: False changes nothing and reports.
         mode: `elide`; `summarize` is reserved and does nothing.
         overhead_tokens: tokens of system prompt and tools; None counts them in the request.
-        counter: `o200k_base`, `cl100k_base` or `chars4`; None takes the model's.
+        counter: `o200k_base`, `cl100k_base`, `chars4`, or `claude_v3`, `claude_v4_7` of an extra
+            package; None takes the model's.
         counter_scale: per mille; None takes the model's, 1000 for a counter given by name.
         hygiene: sessions give results ids, stubs, caps and diffs.
         editing: sessions let the model edit its own context.

@@ -290,6 +290,25 @@ class EditingTexts(msgspec.Struct, frozen=True):
     tombstone_bare: str
     reasons: str
     reason_chars: int
+    sections: str
+    section: str
+    stands_for: str
+    protected: str
+    freed: str
+    added: str
+    same: str
+    original: str
+    recall_chars: int
+    cut: str
+    readout: str
+    readout_code: str
+    refused: str
+    applied: str
+    needs: str
+    prompt: tuple[str, ...]
+    prompt_file: tuple[str, ...]
+    remind_at: tuple[int, ...]
+    last_margin: int
 
 
 class SearchTexts(msgspec.Struct, frozen=True):
@@ -306,6 +325,12 @@ class SessionTools(msgspec.Struct, frozen=True):
     """The tools of sessions."""
 
     recall: ToolText
+    context_sections: ToolText
+    context_tombstone: ToolText
+    context_replace: ToolText
+    context_rewrite: ToolText
+    context_recall: ToolText
+    context_diff: ToolText
 
 
 class Loop(msgspec.Struct, frozen=True):

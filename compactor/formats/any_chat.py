@@ -29,6 +29,7 @@ from compactor.formats.messages import (
     Carried,
     field,
     listed,
+    open_calls,
     shape_error,
     text_field,
     value_at,
@@ -39,6 +40,7 @@ from compactor.formats.openai_chat import READERS as OPENAI
 from compactor.formats.recorded import items
 from compactor.formats.responses_calls import READERS as RESPONSES
 from compactor.formats.tool_texts import any_tool_texts
+from compactor.formats.within import within
 
 _TURN = ("assistant", "ai", "model")
 _PERSON = ("user", "human")
@@ -71,6 +73,8 @@ class AnyChat:
             builder.system(_parts(builder, content, inner), at)
         elif role in _PERSON or _has_results(content):
             _say_user(builder, content, inner)
+        elif is_calls(content):
+            builder.turn((), _told_calls(builder, content, inner), at)
         elif not is_definition(message):
             _say_result(builder, message, at)
 
@@ -104,6 +108,35 @@ def is_definition(message: Any) -> bool:
     """Whether a message is a tool's definition, which a handler puts behind the others."""
     content = field(message, "content")
     return field(content, "type") == "function" and is_object(field(content, "function"))
+
+
+def _first_open(builder: Builder) -> Call | None:
+    """The first call of the turn before that has no result yet. Bounded."""
+    recent = builder.entries[-_RECENT:]
+    return next(iter(open_calls(recent, len(recent))), None)
+
+
+_RECENT = 100
+"""More results than a turn has."""
+
+
+def is_calls(content: Any) -> bool:
+    """Whether a content is the JSON of calls, which some observers write in a tool's name."""
+    step = within("content", content)
+    natives = items(step.value) if step is not None else []
+    return bool(natives) and all(map(_is_function_call, natives))
+
+
+def _is_function_call(native: Any) -> bool:
+    function = field(native, "function")
+    return field(native, "type") == "function" and isinstance(field(function, "arguments"), str)
+
+
+def _told_calls(builder: Builder, content: Any, at: Path) -> list[Call]:
+    step = within(str(at[-1]), content)
+    inner = at if step is None else (*at[:-1], step)
+    natives = [] if step is None else step.value
+    return [_call(builder, native, (*inner, i)) for i, native in enumerate(natives)]
 
 
 def _has_results(content: Any) -> bool:
@@ -155,6 +188,7 @@ def _say_result(builder: Builder, message: Any, at: Path) -> None:
     call_id = next(filter(None, (text_field(message, key) for key in _CALL_IDS)), "")
     role = text_field(message, "role")
     name = text_field(message, "name") or ("" if role in ("tool", "function") else role)
+    is_nameless = not call_id and not name
     builder.result(
         call_id,
         texts,
@@ -164,6 +198,7 @@ def _say_result(builder: Builder, message: Any, at: Path) -> None:
         required=is_odd,
         name="" if call_id else name,
         in_order=not call_id,
+        call=_first_open(builder) if is_nameless else None,
         orphan_path=dotted(at),
     )
 

@@ -13,12 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from compactor.core.model import Entry, Path, Reading, Usage
-from compactor.formats import blocks
+from compactor.core.model import Path, Usage
 from compactor.formats.any_chat import AnyChat
 from compactor.formats.builder import Builder
-from compactor.formats.messages import Carried, field, listed, shape_error, text_field
-from compactor.formats.native import Edit
+from compactor.formats.messages import Carried, field, listed, text_field
 from compactor.formats.otel_messages import response_facts, system_texts
 from compactor.formats.placed import Listing
 from compactor.formats.recorded import time_ms
@@ -26,10 +24,10 @@ from compactor.formats.recorded_messages import (
     answer_of,
     entered,
     listing_of,
-    rewrite,
     text_of,
 )
-from compactor.formats.trace_chains import Request, ToolRun, read_thread, runs_of
+from compactor.formats.trace_chains import Request, ToolRun
+from compactor.formats.trace_lens import Link, TraceLens, around
 from compactor.formats.trace_usage import usage_of_details
 
 _KINDS = (
@@ -39,53 +37,28 @@ _KINDS = (
 _GENERATION, _TOOL = "GENERATION", "TOOL"
 
 
-class Langfuse:
-    """The lens of Langfuse's traces and observations, as its API and its exports give them.
-
-    Args:
-        thread: one of `threads(root)`; "" is the main conversation.
-    """
+class Langfuse(TraceLens):
+    """The lens of Langfuse's traces and observations, as its API and its exports give them."""
 
     name = "langfuse"
 
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
-
     def recognises(self, root: Any) -> bool:
-        found = _located(root)[1]
-        return any(map(_is_observation, found))
-
-    def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
-        """Reads all anew: which request is the last depends on all. O(n).
-
-        Raises:
-            InputError: `input.shape` when no request has messages that can be read, or the thread
-                does not exist.
-        """
-        if not self.recognises(root):
-            raise shape_error((), "no observation of a Langfuse trace")
-        return read_thread(_steps(root), self.thread)
-
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in runs_of(_steps(root))]
-
-    def of_thread(self, name: str) -> Langfuse:
-        return Langfuse(name)
-
-    def all_usage(self, root: Any) -> list[Usage]:
-        steps = (step for step in _steps(root) if isinstance(step, Request))
-        return [step.usage for step in steps if step.usage is not None]
+        return any(map(_is_observation, _located(root)[1]))
 
     def messages(self, root: Any) -> Sequence[Any]:
         return _located(root)[1]
 
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+    def steps(self, root: Any) -> Iterator[Request | ToolRun]:
+        base, natives = _located(root)
+        found = [_Observation((*base, i), o) for i, o in enumerate(natives) if _is_observation(o)]
+        found.sort(key=lambda one: time_ms(_get(one.native, "startTime")))
+        outer = around([one.link() for one in found])
+        for one in found:
+            link = one.link()
+            if link.is_request and link.id not in outer:
+                yield _request(one)
+            elif text_field(one.native, "type") == _TOOL:
+                yield from _tool_run(one)
 
 
 def _located(root: Any) -> tuple[Path, Sequence[Any]]:
@@ -118,31 +91,9 @@ class _Observation(NamedTuple):
         spelled = _spelled(self.native, key)
         return field(self.native, spelled), (*self.at, spelled)
 
-
-def _steps(root: Any) -> Iterator[Request | ToolRun]:
-    """Requests, and what tools gave, oldest first."""
-    base, natives = _located(root)
-    found = [_Observation((*base, i), o) for i, o in enumerate(natives) if _is_observation(o)]
-    found.sort(key=lambda one: time_ms(_get(one.native, "startTime")))
-    outer = _wrappers(found)
-    for one in found:
-        kind = text_field(one.native, "type")
-        if kind == _GENERATION and text_field(one.native, "id") not in outer:
-            yield _request(one)
-        elif kind == _TOOL:
-            yield from _tool_run(one)
-
-
-def _wrappers(found: Sequence[_Observation]) -> frozenset[str]:
-    """Ids of observations that have a generation inside them. Amortised O(1) an observation."""
-    parents = {text_field(o.native, "id"): _parent(o.native) for o in found}
-    outer: set[str] = set()
-    for one in found:
-        above = _parent(one.native) if text_field(one.native, "type") == _GENERATION else ""
-        while above and above not in outer:
-            outer.add(above)
-            above = parents.get(above, "")
-    return frozenset(outer)
+    def link(self) -> Link:
+        is_request = text_field(self.native, "type") == _GENERATION
+        return Link(text_field(self.native, "id"), _parent(self.native), is_request)
 
 
 def _request(one: _Observation) -> Request:

@@ -13,19 +13,18 @@ from typing import Any, Final
 
 import msgspec
 
-from compactor.core.model import Entry, Path, Reading, Usage
-from compactor.formats import blocks
+from compactor.core.model import Path, Usage
 from compactor.formats.any_chat import AnyChat
 from compactor.formats.builder import Builder
 from compactor.formats.langchain import LangChain
 from compactor.formats.langchain_messages import fields_at, fields_of, usage_of
-from compactor.formats.messages import Carried, field, shape_error, text_field
-from compactor.formats.native import Edit
+from compactor.formats.messages import Carried, field, text_field
 from compactor.formats.otel_messages import response_facts
 from compactor.formats.placed import Listing, Placed
 from compactor.formats.recorded import items, time_ms
-from compactor.formats.recorded_messages import answer_of, entered, listing_of, rewrite, text_of
-from compactor.formats.trace_chains import Request, ToolRun, read_thread, runs_of
+from compactor.formats.recorded_messages import answer_of, entered, listing_of, text_of
+from compactor.formats.trace_chains import Request, ToolRun
+from compactor.formats.trace_lens import Link, TraceLens, around
 from compactor.formats.trace_usage import usage_of_details
 
 _MODELS, _TOOL = ("chat_model", "llm"), "tool"
@@ -34,53 +33,27 @@ _DEPTH: Final = 50
 """Runs inside runs that are looked into."""
 
 
-class LangSmith:
-    """The lens of LangSmith's runs, as its SDK and its exports give them.
-
-    Args:
-        thread: one of `threads(root)`; "" is the main conversation.
-    """
+class LangSmith(TraceLens):
+    """The lens of LangSmith's runs, as its SDK and its exports give them."""
 
     name = "langsmith"
 
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
-
     def recognises(self, root: Any) -> bool:
         return next(_runs(root), None) is not None
-
-    def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
-        """Reads all anew: which request is the last depends on all. O(n).
-
-        Raises:
-            InputError: `input.shape` when no run of a model has messages that can be read, or the
-                thread does not exist.
-        """
-        if not self.recognises(root):
-            raise shape_error((), "no run of LangSmith's")
-        return read_thread(_steps(root), self.thread)
-
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in runs_of(_steps(root))]
-
-    def of_thread(self, name: str) -> LangSmith:
-        return LangSmith(name)
-
-    def all_usage(self, root: Any) -> list[Usage]:
-        steps = (step for step in _steps(root) if isinstance(step, Request))
-        return [step.usage for step in steps if step.usage is not None]
 
     def messages(self, root: Any) -> Sequence[Any]:
         found = field(root, "runs") if isinstance(root, dict) else root
         return found if isinstance(found, list) else [root]
 
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
+    def steps(self, root: Any) -> Iterator[Request | ToolRun]:
+        runs = sorted(_runs(root), key=_start)
+        links = [*map(_link, runs)]
+        outer = around(links)
+        for run, link in zip(runs, links, strict=True):
+            if link.is_request and link.id not in outer:
+                yield _request(run)
+            elif text_field(run.native, "run_type") == _TOOL:
+                yield from _tool_run(run)
 
 
 def _runs(root: Any) -> Iterator[Placed]:
@@ -107,36 +80,14 @@ def _run(native: Any, at: Path, depth: int) -> Iterator[Placed]:
         yield from _within(items(field(native, "child_runs")), (*at, "child_runs"), depth - 1)
 
 
-def _steps(root: Any) -> list[Request | ToolRun]:
-    """Requests, and what tools gave, oldest first."""
-    runs = sorted(_runs(root), key=_start)
-    outer = _outer(runs)
-    steps: list[Request | ToolRun] = []
-    for run in runs:
-        kind = text_field(run.native, "run_type")
-        if kind in _MODELS and text_field(run.native, "id") not in outer:
-            steps.append(_request(run))
-        elif kind == _TOOL:
-            steps += _tool_run(run)
-    return steps
-
-
 def _start(run: Placed) -> tuple[int, str]:
     start = field(run.native, "start_time")
     return time_ms(start), f"{start}{text_field(run.native, 'dotted_order')}"
 
 
-def _outer(runs: Sequence[Placed]) -> frozenset[str]:
-    """Ids of runs that have one of a model inside them. Amortised O(1) a run."""
-    parents = {text_field(r.native, "id"): text_field(r.native, "parent_run_id") for r in runs}
-    outer: set[str] = set()
-    for run in runs:
-        is_model = text_field(run.native, "run_type") in _MODELS
-        above = text_field(run.native, "parent_run_id") if is_model else ""
-        while above and above not in outer:
-            outer.add(above)
-            above = parents.get(above, "")
-    return frozenset(outer)
+def _link(run: Placed) -> Link:
+    is_request = text_field(run.native, "run_type") in _MODELS
+    return Link(text_field(run.native, "id"), text_field(run.native, "parent_run_id"), is_request)
 
 
 def _request(run: Placed) -> Request:

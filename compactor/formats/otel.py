@@ -10,36 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from compactor.core.model import Entry, Path, Reading, Usage
-from compactor.formats import blocks
-from compactor.formats.messages import field, locate, read_messages, shape_error
+from compactor.core.model import Entry, Path, Reading
+from compactor.formats.messages import field, locate, read_messages
 from compactor.formats.native import Edit
 from compactor.formats.otel_messages import OtelMessages
 from compactor.formats.otel_requests import steps_of
 from compactor.formats.otel_spans import ATTRIBUTES, EVENTS, natives_of
 from compactor.formats.otel_values import native_edits, typed
 from compactor.formats.recorded import items
-from compactor.formats.recorded_messages import rewrite
 from compactor.formats.runs import Run, chosen
-from compactor.formats.trace_chains import MAIN, Request, read_thread, runs_of
+from compactor.formats.trace_chains import MAIN, Request, ToolRun
+from compactor.formats.trace_lens import TraceLens
 
 _SIGNS: Final = ("gen_ai.", "llm.", "ai.prompt", "ai.operationId", "openinference.", "traceloop.")
 """What names of attributes and events begin with that are about models."""
 _MESSAGES: Final = OtelMessages()
 
 
-class Otel:
+class Otel(TraceLens):
     """The lens of OpenTelemetry's GenAI data: OTLP JSON of traces and logs, printed spans, rows of
-    span stores and of Jaeger, and bare lists of its messages.
-
-    Args:
-        thread: one of `threads(root)`; "" is the main conversation.
-    """
+    span stores and of Jaeger, and bare lists of its messages."""
 
     name = "otel"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return _MESSAGES.recognises(root) or any(map(_is_told, natives_of(root)))
@@ -48,36 +40,29 @@ class Otel:
         """A list of messages goes on from an earlier reading; spans are read anew. O(n).
 
         Raises:
-            InputError: `input.shape` when no request has messages that can be read, or the thread
-                does not exist.
+            InputError: as of every trace.
         """
         if _MESSAGES.recognises(root):
             chosen([Run(MAIN, (), root)], self.thread)
             return read_messages(_MESSAGES, locate(root), known)
-        if not self.recognises(root):
-            raise shape_error((), "no span of a request to a model, and no message")
-        return read_thread(steps_of(root), self.thread)
-
-    def threads(self, root: Any) -> Sequence[str]:
-        return [MAIN] if _MESSAGES.recognises(root) else [r.name for r in runs_of(steps_of(root))]
-
-    def of_thread(self, name: str) -> Otel:
-        return Otel(name)
-
-    def all_usage(self, root: Any) -> list[Usage]:
-        steps = [] if _MESSAGES.recognises(root) else steps_of(root)
-        return [s.usage for s in steps if isinstance(s, Request) and s.usage is not None]
+        return super().read(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
         return locate(root).items if _MESSAGES.recognises(root) else natives_of(root)
 
+    def steps(self, root: Any) -> list[Request | ToolRun]:
+        return steps_of(root)
+
+    def threads(self, root: Any) -> Sequence[str]:
+        return [MAIN] if _MESSAGES.recognises(root) else super().threads(root)
+
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return native_edits(rewrite(root, entry, text))
+        return native_edits(super().rewrite_body(root, entry, text))
 
     def rewrite_argument(
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
-        return native_edits(blocks.rewrite_argument(root, entry.calls[call], path, text))
+        return native_edits(super().rewrite_argument(root, entry, call, path, text))
 
 
 def _is_told(native: Any) -> bool:

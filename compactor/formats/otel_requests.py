@@ -23,6 +23,7 @@ from compactor.formats.otel_values import Attributes
 from compactor.formats.placed import Listing
 from compactor.formats.recorded_messages import answer_of, entered, listing_of, text_of
 from compactor.formats.trace_chains import Request, ToolRun
+from compactor.formats.trace_lens import Link, around
 from compactor.formats.trace_usage import usage_of_details
 
 _ASKED: Final = (
@@ -82,7 +83,8 @@ def steps_of(root: Any) -> list[Request | ToolRun]:
     """Requests, and what tools gave, oldest first. O(n)."""
     spans = [_with_details(span) for span in spans_of(root)]
     kinds = [_kind(span) for span in spans]
-    outer = _outer(spans, kinds)
+    links = zip(spans, kinds, strict=True)
+    outer = around([Link(span.id, span.parent, kind == _REQUEST) for span, kind in links])
     steps: list[Request | ToolRun] = []
     for span, kind in zip(spans, kinds, strict=True):
         if kind == _TOOL:
@@ -124,18 +126,6 @@ def _kind(span: Span) -> str:
 
 def _is_named(attributes: Attributes, kinds: Mapping[str, tuple[str, ...]]) -> bool:
     return any(key in attributes and attributes[key].value in said for key, said in kinds.items())
-
-
-def _outer(spans: Sequence[Span], kinds: Sequence[str]) -> frozenset[str]:
-    """Ids of spans that have one of a request inside them. Amortised O(1) a span."""
-    parents = {span.id: span.parent for span in spans if span.id}
-    outer: set[str] = set()
-    for span, kind in zip(spans, kinds, strict=True):
-        above = span.parent if kind == _REQUEST else ""
-        while above and above not in outer:
-            outer.add(above)
-            above = parents.get(above, "")
-    return frozenset(outer)
 
 
 def _request(span: Span, keys: Sequence[str]) -> Request:

@@ -130,6 +130,7 @@ def _is_mixed(dialect: Recorded, natives: list[Any]) -> bool:
         field(native, "role") not in _CHAT_ROLES
         or any(field(native, key) is not None for key in _MIXED_KEYS)
         or isinstance(field(native, "content"), dict)
+        or (field(native, "role") == "tool" and not text_field(native, "tool_call_id"))
         for native in natives
     )
 

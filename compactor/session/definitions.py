@@ -7,14 +7,15 @@ raised: the harness puts it into the tool result. Specification: DESIGN sections
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from compactor.core.errors import CompactorError, InputError
+from compactor.core.errors import CompactorError, EditError, InputError
 from compactor.core.policy import Policy, named
 from compactor.core.texts import ToolText
 from compactor.loop import loop
 from compactor.session import recalls
+from compactor.session.editing import Edited, Editor
 from compactor.session.kept import Kept
 
 
@@ -59,9 +60,18 @@ SHAPES = {
 """Format → a definition in its shape; Gemini's lie in one `functionDeclarations`."""
 
 
-def offered(policy: Policy) -> list[ToolText]:  # noqa: ARG001
+EDITING = (
+    "context_sections", "context_tombstone", "context_replace", "context_rewrite",
+    "context_recall", "context_diff",
+)  # fmt: skip
+"""The tools by which a model edits its own context, as `loop.json` has them."""
+
+
+def offered(policy: Policy) -> list[ToolText]:
     """The tools of a session, in order."""
-    return [loop().tools.recall]
+    texts = loop().tools
+    editing = [getattr(texts, name) for name in EDITING] if policy.editing else []
+    return [texts.recall, *editing]
 
 
 def tools(format_name: str, policy: Policy) -> list[dict[str, Any]]:
@@ -81,10 +91,15 @@ def tools(format_name: str, policy: Policy) -> list[dict[str, Any]]:
     return [{"functionDeclarations": found}] if format_name == "gemini" else found
 
 
-def prompt(policy: Policy, *, recallable: bool) -> str:  # noqa: ARG001
-    """What the system prompt should say."""
-    texts = loop().context.prompt
-    return "\n".join([*texts.lines, *(texts.recall if recallable else ())])
+def prompt(policy: Policy, *, recallable: bool, path: str = "") -> str:
+    """What the system prompt should say. path: of the context file, "" where there is none."""
+    texts, editing = loop().context.prompt, loop().editing
+    lines = [*texts.lines, *(texts.recall if recallable else ())]
+    if policy.editing:
+        lines += editing.prompt
+    if policy.editing and path:
+        lines += [line.format(path=path) for line in editing.prompt_file]
+    return "\n".join(lines)
 
 
 def is_recall(name: str) -> bool:
@@ -92,9 +107,13 @@ def is_recall(name: str) -> bool:
     return named(name, loop().recall.tools)
 
 
-def answer(kept: Kept, policy: Policy, name: str, arguments: Any, call_id: str) -> str:
+def answer(
+    kept: Kept, editor: Editor, policy: Policy, name: str, arguments: Any, call_id: str
+) -> str:
     """See `Session.call`."""
     given = _object(arguments)
+    if policy.editing and name.rsplit("__", 1)[-1] in EDITING:
+        return _edited(editor, name.rsplit("__", 1)[-1], given)
     if is_recall(name):
         try:
             seq, named_id, query, window = _recall_arguments(given)
@@ -109,6 +128,31 @@ def answer(kept: Kept, policy: Policy, name: str, arguments: Any, call_id: str) 
         path="name",
         hint=f"known: {', '.join(tool.name for tool in offered(policy))}",
     )
+
+
+def _edited(editor: Editor, name: str, given: dict[str, Any]) -> str:
+    """What a tool of editing answers; a refusal in words."""
+    tool: ToolText = getattr(loop().tools, name)
+    said = [given.get(key) for key in tool.parameters["properties"]]
+    if not all(isinstance(value, str) for value in said):
+        needed = ", ".join(tool.parameters["properties"])
+        return loop().editing.needs.format(tool=name, needed=needed)
+    try:
+        answer: str | Edited = _EDITS[name](editor, *said)
+    except EditError as error:
+        return error.message
+    return answer if isinstance(answer, str) else answer.text
+
+
+_EDITS: Mapping[str, Callable[..., str | Edited]] = {
+    "context_sections": Editor.map_text,
+    "context_tombstone": Editor.tombstone,
+    "context_replace": Editor.replace,
+    "context_rewrite": Editor.rewrite,
+    "context_recall": Editor.recall,
+    "context_diff": Editor.diff,
+}
+"""Tool → the editor's method; its arguments are the schema's, in order."""
 
 
 def _recall_arguments(

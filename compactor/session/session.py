@@ -14,19 +14,21 @@ from typing import Any
 
 from compactor.core import hygiene
 from compactor.core.count import Counter
-from compactor.core.errors import InputError, StoreError
+from compactor.core.errors import EditError, InputError, StoreError
 from compactor.core.facts import insertion_key
-from compactor.core.journal import InsertionRecord, Journal, RecallOff
-from compactor.core.model import Kind
+from compactor.core.fold import Fold
+from compactor.core.journal import AnyRecord, InsertionRecord, Journal, RecallOff
+from compactor.core.model import Call, Kind
 from compactor.core.policy import Policy
 from compactor.core.resume import Forced
 from compactor.loop import loop
 from compactor.models import ModelTable
 from compactor.numbers import context_numbers
-from compactor.request import Asked, Outcome, Own, decide_over, read_request
-from compactor.session import definitions, recalls, turns
+from compactor.request import Asked, Outcome, Own, decide_over, read_request, stand
+from compactor.session import context_file, definitions, recalls, turns
 from compactor.session.branch import Matched, lay
 from compactor.session.calls import call_of
+from compactor.session.editing import Edited, Editor, readout_shares
 from compactor.session.kept import Kept
 from compactor.session.state import Mark
 from compactor.store import SqliteStore, Store, StoredResult, Transaction
@@ -52,6 +54,7 @@ class Session:
         counter: Counter | None = None,
         models: ModelTable | None = None,
         create: bool = True,
+        context_dir: str | None = None,
         owns_store: bool = False,
     ) -> None:
         self.id = session_id
@@ -63,6 +66,9 @@ class Session:
         self._owns_store = owns_store
         self._lock = threading.RLock()
         self._kept = Kept(store.session(session_id, create=create))
+        self._context_dir = context_dir
+        self._since = 0
+        self._written = ""
         self._last: Outcome | None = None
         self._about: tuple[str, str] | None = None
 
@@ -77,6 +83,7 @@ class Session:
         counter: Counter | None = None,
         models: ModelTable | None = None,
         create: bool = True,
+        context_dir: str | None = None,
     ) -> Session:
         """Open a session, or go on with it.
 
@@ -88,6 +95,8 @@ class Session:
             format: of requests; None looks at each.
             counter, models: as for `compactor.compact`.
             create: make file and session where there is none.
+            context_dir: where the folder of the context file is made (`editing`); None takes the
+                system's for temporary files.
 
         Raises:
             StoreError: the file cannot be used, or there is no such session.
@@ -99,6 +108,7 @@ class Session:
         else:
             opened = store
         given = {"format": format, "counter": counter, "models": models, "create": create}
+        given["context_dir"] = context_dir
         try:
             return cls(opened, session_id, policy, owns_store=owns, **given)  # type: ignore[arg-type]
         except BaseException:
@@ -160,24 +170,31 @@ class Session:
             note=note,
         )
 
-        def write(tx: Transaction) -> Any:
-            inserted = hygiene.insert(given, tx.next_number, self._kept.book, loop())
-            tx.add_result(
-                StoredResult(
-                    number=inserted.facts.number,
-                    call_id=asked.id,
-                    tool=asked.name,
-                    arguments=asked.arguments,
-                    text=inserted.stored,
-                    searchable=inserted.facts.kind != "recall",
-                )
-            )
-            key = insertion_key(asked.id, inserted.body)
-            self._kept.record(tx, InsertionRecord(key, inserted.facts))
-            return inserted.shown
-
         with self._lock:
-            return self._kept.write(write)
+            told = self._file_answer() if self.policy.editing else ""
+            return self._kept.write(lambda tx: self._inserted(tx, asked, given, told))
+
+    def _inserted(self, tx: Transaction, asked: Call, given: hygiene.Insertion, told: str) -> Any:
+        """Store a result and give its text, with what else the model is told at its end."""
+        number = tx.next_number
+        inserted = hygiene.insert(given, number, self._kept.book, loop())
+        told = "\n".join(filter(None, [told, self._readout(tx, asked, inserted.body)]))
+        shown, body = inserted.shown, inserted.body
+        if told:
+            output = hygiene.output_of(shown).noted(told)
+            shown, body = output.native(), output.text
+        tx.add_result(
+            StoredResult(
+                number=number,
+                call_id=asked.id,
+                tool=asked.name,
+                arguments=asked.arguments,
+                text=inserted.stored,
+                searchable=inserted.facts.kind != "recall",
+            )
+        )
+        self._kept.record(tx, InsertionRecord(insertion_key(asked.id, body), inserted.facts))
+        return shown
 
     def prepare(
         self,
@@ -228,6 +245,7 @@ class Session:
 
         with self._lock:
             self._kept.write(write)
+            self._since = 0
 
     def compact_now(
         self, request: Any, *, cutoff: int, elide: Iterable[int | str] | None = None
@@ -281,7 +299,9 @@ class Session:
             InputError: no such tool.
         """
         with self._lock:
-            return definitions.answer(self._kept, self.policy, name, arguments, call_id)
+            return definitions.answer(
+                self._kept, self.editor, self.policy, name, arguments, call_id
+            )
 
     def tools(self, format: str | None = None) -> list[dict[str, Any]]:  # noqa: A002
         """Definitions of the session's tools in the shape of a format's requests."""
@@ -291,7 +311,100 @@ class Session:
         """What the system prompt should tell the model about ids, markers and recall."""
         with self._lock:
             self._kept.refresh()
-            return definitions.prompt(self.policy, recallable=not self._kept.state.recall_off)
+            if self.policy.editing:
+                self._folder()
+            state = self._kept.state
+            path = context_file.path_in(state.folder) if state.folder else ""
+            return definitions.prompt(self.policy, recallable=not state.recall_off, path=path)
+
+    def before_request(self) -> str:
+        """Write the context file; `prepare` does it too when editing is on.
+
+        A change that was made outside a call is recorded as declined.
+
+        Returns:
+            its path.
+
+        Raises:
+            StoreError: `store.unwritable`.
+        """
+        with self._lock:
+            return self._write_file()
+
+    def after_call(self, call: Any, result: Any) -> Any:
+        """The result of a call with what it did to the context file, and how full the window is.
+
+        For harnesses that do not insert results here; `insert` does it by itself.
+
+        Args:
+            result: a text or blocks.
+        """
+        asked = call_of(call)
+        with self._lock:
+            if not self.policy.editing:
+                return result
+            told = self._file_answer()
+            output = hygiene.output_of(result)
+
+            def write(tx: Transaction) -> Any:
+                said = "\n".join(filter(None, [told, self._readout(tx, asked, output.text)]))
+                if not said:
+                    return result
+                noted = output.noted(said)
+                facts = self._kept.facts_of(asked.id, output.text)
+                if facts is not None:
+                    key = insertion_key(asked.id, noted.text)
+                    self._kept.record(tx, InsertionRecord(key, facts))
+                return noted.native()
+
+            return self._kept.write(write)
+
+    @property
+    def editor(self) -> Editor:
+        """Edits of the context, for the tools and for a person."""
+        return Editor(self._kept, self._stand, protect_first_user=self.policy.protect_first_user)
+
+    def apply_file(self, text: str | None = None, *, during_call: bool = True) -> Edited:
+        """Make the changes that the context file shows.
+
+        Args:
+            text: of the file; None reads it.
+            during_call: False declines them: only what a call changes is applied.
+
+        Raises:
+            EditError: they were refused; the file is written anew.
+        """
+        with self._lock:
+            try:
+                if text is None:
+                    text = context_file.read(self._folder())
+                if during_call:
+                    edited = self.editor.apply_file(text, self.id)
+                elif text == self._written:
+                    edited = Edited("", None)
+                else:
+                    raise EditError(
+                        "the context file was changed outside a call",
+                        code="edit.outside_call",
+                        path="file",
+                    )
+            except EditError as error:
+                if error.code == "edit.outside_call" or text is None:
+                    self.editor.decline(error.code)
+                self._write_file(anew=True)
+                raise
+            if edited.receipt is not None:
+                self._write_file(anew=True)
+            return edited
+
+    def delete(self) -> None:
+        """Remove the session with all its originals, and its context file. For good."""
+        with self._lock:
+            self._kept.refresh()
+            folder = self._kept.state.folder
+            self._store.delete(self.id)
+            if folder:
+                context_file.remove(folder)
 
     def summarised(self, text: str, upto: int | None = None) -> str:
         """Show a summary instead of everything below a seq; results can still be recalled.
@@ -427,8 +540,97 @@ class Session:
             return outcome
 
         outcome = self._kept.write(write)
-        self._last = outcome
+        self._last, self._since = outcome, 0
+        if self.policy.editing:
+            self._write_file()
         return outcome
+
+    def _stand(self) -> tuple[Fold, list[AnyRecord]]:
+        """The fold over the branch as it is, and the journal's records, begun if need be."""
+        kept = self._kept
+        fold = kept.fold()
+        if fold is not None and fold.n == len(kept.branch) and fold.seen == len(kept.records):
+            return fold, kept.records
+        entries, labels = kept.entries(), kept.branch.seqs
+        own = Own(entries, labels, kept.text_of_result, frozenset(), self.id)
+        asked = Asked(
+            counter=self._counter,
+            models=self._models,
+            recallable=not kept.state.recall_off,
+            pins=kept.state.pins,
+        )
+        resumed = stand(Journal(kept.records), self.policy, asked, own)
+        return resumed.fold, resumed.records
+
+    def _readout(self, tx: Transaction, asked: Call, body: str) -> str:
+        """The line that a result ends with when it takes the context past a share."""
+        if not self.policy.editing:
+            return ""
+        fold, _ = self._stand()
+        texts, rules = loop().editing, fold.rules
+        given = self.policy.remind_at
+        shares = readout_shares(
+            texts.remind_at if given is None else given,
+            rules.threshold,
+            rules.window,
+            self.policy.last_margin if self.policy.last_margin is not None else texts.last_margin,
+            passes=rules.acts,
+        )
+        last = self._kept.entries()[-1:] if len(self._kept.branch) else []
+        is_known = any(call.id == asked.id for entry in last for call in entry.calls)
+        measure = fold.measure
+        call = 0 if is_known else measure.texts((asked.name, asked.arguments))
+        before = fold.estimate + self._since + call + (0 if is_known else measure.rewritten(""))
+        after = before + measure.rewritten(body)
+        self._kept.then(lambda: setattr(self, "_since", self._since + after - fold.estimate))
+        share = self.editor.readout(before, after, rules.window, shares)
+        if share is None:
+            return ""
+        self.editor.tell(tx, share)
+        form = texts.readout_code if self.policy.code_mode else texts.readout
+        percent = after * 100 // rules.window
+        return form.format(tokens=f"{after:,}", window=f"{rules.window:,}", percent=percent)
+
+    def _file_answer(self) -> str:
+        """What a call did to the context file, for the model; "" mostly."""
+        texts = loop().editing
+        if not self._written:
+            return ""
+        try:
+            text = context_file.read(self._folder())
+            if text == self._written:
+                return ""
+            edited = self.apply_file(text)
+        except EditError as error:
+            self._write_file(anew=True)
+            return texts.refused.format(why=error.message)
+        return texts.applied.format(receipt=edited.text) if edited.receipt else ""
+
+    def _folder(self) -> str:
+        """The directory of the context file, made where there is none."""
+        if not self._kept.state.folder:
+            folder = context_file.new_folder(self._context_dir)
+            self._kept.write(lambda tx: self._kept.put(tx, self._kept.state.filed(folder)))
+        return self._kept.state.folder
+
+    def _write_file(self, *, anew: bool = False) -> str:
+        """Write the context file as the view stands."""
+        folder = self._folder()
+        if self._written and not anew:
+            self._decline_changes(folder)
+        text = self.editor.file(self.id)
+        path = context_file.write(folder, text)
+        self._written = text
+        return path
+
+    def _decline_changes(self, folder: str) -> None:
+        """A file that was changed outside a call."""
+        try:
+            changed = context_file.read(folder) != self._written
+        except EditError:
+            changed = True
+        if changed:
+            self.editor.decline("edit.outside_call")
 
     def _laid(self, entries: Sequence[Any]) -> Matched:
         kept = self._kept

@@ -42,6 +42,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     summarised: first seq that the last summary left in view.
     taken_back: ranges of seqs; taken_back_results: numbers that had not come back in a request.
     samples: of the last requests.
+    folder: of the context file; "" where there is none.
     """
 
     pins: tuple[int, ...] = ()
@@ -50,6 +51,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     taken_back: tuple[tuple[int, int], ...] = ()
     taken_back_results: tuple[int, ...] = ()
     samples: tuple[Sample, ...] = ()
+    folder: str = ""
 
     def is_taken_back(self, seq: int) -> bool:
         return any(first <= seq < end for first, end in self.taken_back)
@@ -62,6 +64,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
             taken_back=ranges,
             taken_back_results=(*self.taken_back_results, *numbers),
         )
+
+    def filed(self, folder: str) -> State:
+        return msgspec.structs.replace(self, folder=folder)
 
     def pinned(self, seqs: tuple[int, ...]) -> State:
         return msgspec.structs.replace(self, pins=tuple(sorted({*self.pins, *seqs})))

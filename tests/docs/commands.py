@@ -24,9 +24,9 @@ def commands() -> Iterator[str]:
     """Every command with its options; what four of them share stands once."""
     yield from _command("compactor", cli, ())
     shared = [param for param in _shared() if isinstance(param, click.Option)]
-    names = [param.name or "" for param in _shared()]
+    meanings = [_meaning(param) for param in shared]
     for name in COMMANDS:
-        yield from _command(f"compactor {name}", command_of(name), names)
+        yield from _command(f"compactor {name}", command_of(name), meanings)
     yield f"## Options of {_listed(JOB_COMMANDS)}"
     yield ""
     yield "Numbers may be grouped by underscores: `200_000`."
@@ -62,11 +62,12 @@ def _command(name: str, command: click.Command, shared: Collection[str]) -> Iter
     yield "```"
     yield ""
     yield from _help(inspect.cleandoc(command.help or ""))
-    own = [p for p in command.params if isinstance(p, click.Option) and p.name not in shared]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    own = [param for param in options if _meaning(param) not in shared]
     if own:
         yield from _options(own)
         yield ""
-    if len(own) < sum(isinstance(param, click.Option) for param in command.params):
+    if len(own) < len(options):
         yield "Its other options are [shared](#options-of-compact-explain-context-and-diff)."
         yield ""
 

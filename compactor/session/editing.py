@@ -1,0 +1,248 @@
+"""The model's edits of its own context, in a session: each call one batch, whole or not at all.
+
+A batch is decided on the view as it stands, stored, and only then shown; a refusal is stored as
+declined. Texts that the model reads are `loop.json`'s. Specification: DESIGN section 8, seed 004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from compactor.core import mirror, revise
+from compactor.core.diff import unified
+from compactor.core.errors import EditError
+from compactor.core.fold import Fold
+from compactor.core.journal import (
+    AnyRecord,
+    DeclinedRecord,
+    EditRecord,
+    Header,
+    ReadoutRecord,
+    active,
+)
+from compactor.core.model import Entry
+from compactor.core.revise import Receipt
+from compactor.core.sections import Section, Sections
+from compactor.loop import loop
+from compactor.session.kept import Kept
+from compactor.session.originals import text_of
+from compactor.store import Transaction
+
+Maker = Callable[[Fold, Sections], Sequence[EditRecord]]
+
+
+class Edited(NamedTuple):
+    """What the model gets for a batch. receipt: None when nothing was changed."""
+
+    text: str
+    receipt: Receipt | None
+
+
+class Editor:
+    """Edits of one session.
+
+    Args:
+        kept: what the session knows.
+        stand: the fold over the branch as it is, and the records of a journal that begins.
+        protect_first_user: as in the policy.
+    """
+
+    def __init__(
+        self,
+        kept: Kept,
+        stand: Callable[[], tuple[Fold, list[AnyRecord]]],
+        *,
+        protect_first_user: bool,
+    ) -> None:
+        self._kept = kept
+        self._stand = stand
+        self._protect = protect_first_user
+        self._texts = loop().editing
+
+    def sections(self) -> list[Section]:
+        """The map of the context."""
+        return self._cut(self._stand()[0]).all
+
+    def map_text(self) -> str:
+        """The map as the model reads it."""
+        texts = self._texts
+        lines = [
+            texts.section.format(
+                id=section.id,
+                kind=section.kind,
+                tokens=section.tokens,
+                after=section.after,
+                more=self._more(section),
+            )
+            for section in self.sections()
+        ]
+        return "\n".join([texts.sections, *lines])
+
+    def tombstone(self, named: str, reason: str) -> Edited:
+        return self._edit(lambda f, s: [revise.tombstone(f, s, named, reason, self._texts)])
+
+    def replace(self, named: str, text: str) -> Edited:
+        return self._edit(lambda f, s: [revise.replace(f, s, named, text)])
+
+    def rewrite(self, named: str, old: str, new: str) -> Edited:
+        return self._edit(lambda f, s: [revise.rewrite(f, s, named, old, new)])
+
+    def recall(self, named: str) -> str:
+        """The originals of a section, bounded, at the tail of the context."""
+        fold, _ = self._stand()
+        first, end = self._cut(fold).original(named)
+        texts = self._texts
+        lines = []
+        for seq in range(first, end):
+            entry = fold.entries[seq]
+            lines.append(texts.original.format(seq=fold.labels[seq], kind=entry.kind.value))
+            lines.append(self._original(entry))
+        whole = "\n".join(lines)
+        if len(whole) <= texts.recall_chars:
+            return whole
+        return whole[: texts.recall_chars] + "\n" + texts.cut.format(chars=len(whole))
+
+    def diff(self, named: str) -> str:
+        """The unified diff of a section against its originals."""
+        fold, _ = self._stand()
+        section = self._cut(fold).span(named)[0]
+        entries = fold.entries[section.first : section.end]
+        old = "\n".join(map(self._original, entries))
+        new = "\n".join(place.text for place in revise.places(fold, section))
+        if section.run is None:
+            new = "\n".join(self._shown(fold, seq) for seq in range(section.first, section.end))
+        changes = unified(old + "\n", new + "\n", loop().context.edit) if old != new else ""
+        return changes or self._texts.same
+
+    def file(self, session: str) -> str:
+        """The context file."""
+        fold, _ = self._stand()
+        return mirror.write(fold, self._cut(fold), self._base(session, fold))
+
+    def apply_file(self, text: str, session: str) -> Edited:
+        """Make the changes that a context file shows."""
+
+        def make(fold: Fold, sections: Sections) -> list[EditRecord]:
+            return mirror.read(text, fold, sections, self._base(session, fold), self._texts)
+
+        return self._edit(make)
+
+    def decline(self, code: str) -> None:
+        """Record that a change was refused."""
+        self._kept.write(lambda tx: self._declined(tx, code))
+
+    def estimate(self) -> int:
+        """Tokens of the view as it stands."""
+        return self._stand()[0].estimate
+
+    def readout(self, before: int, after: int, window: int, shares: Sequence[int]) -> int | None:
+        """The share that a result takes the context past and that is to be told; None mostly.
+
+        A share is told once; when the context falls below it, it is told again.
+        """
+        told = max((r.share for r in self._standing() if isinstance(r, ReadoutRecord)), default=0)
+        was, now = before * 1000 // window, after * 1000 // window
+        if was < told:
+            told = max((share for share in shares if share <= was), default=0)
+        passed = max((share for share in shares if share <= now), default=0)
+        return passed if passed > told else None
+
+    def tell(self, tx: Transaction, share: int) -> None:
+        """Record that a share was told."""
+        if any(isinstance(record, Header) for record in self._kept.records):
+            self._record(tx, ReadoutRecord(len(self._kept.branch), share))
+
+    def _standing(self) -> Sequence[AnyRecord]:
+        return active(self._kept.records).records if self._kept.records else ()
+
+    def _edit(self, make: Maker) -> Edited:
+        """One batch on the view as it stands."""
+
+        def write(tx: Transaction) -> Edited | EditError:
+            fold, begun = self._stand()
+            try:
+                edits = make(fold, self._cut(fold))
+            except EditError as error:
+                self._declined(tx, error.code)
+                return error
+            if not edits:
+                return Edited("", None)
+            made = revise.apply_edits(fold, edits, self._kept.text_of_result)
+            known = len(self._kept.records)
+            self._kept.record(tx, *begun[known:], *made.records)
+            self._kept.then(lambda: self._shown_by(fold))
+            return Edited(self._receipt(made.receipt), made.receipt)
+
+        result = self._kept.write(write)
+        if isinstance(result, EditError):
+            raise result
+        return result
+
+    def _shown_by(self, fold: Fold) -> None:
+        if fold is self._kept.fold():
+            fold.seen = len(self._kept.records)
+
+    def _declined(self, tx: Transaction, code: str) -> None:
+        self._record(tx, DeclinedRecord(len(self._kept.branch), code))
+
+    def _record(self, tx: Transaction, record: AnyRecord) -> None:
+        """A record that shows nothing; the workings need not see it."""
+        fold = self._kept.fold()
+        is_current = fold is not None and fold.seen == len(self._kept.records)
+        self._kept.record(tx, record)
+        if is_current:
+            self._kept.then(lambda: setattr(fold, "seen", len(self._kept.records)))
+
+    def _receipt(self, receipt: Receipt) -> str:
+        texts = self._texts
+        form = texts.freed if receipt.freed >= 0 else texts.added
+        return form.format(freed=f"{abs(receipt.freed):,}", reread=f"{receipt.reread:,}")
+
+    def _more(self, section: Section) -> str:
+        texts = self._texts
+        more = texts.stands_for.format(span=section.stands_for) if section.stands_for else ""
+        return more + (texts.protected.format(why=section.protected) if section.protected else "")
+
+    def _cut(self, fold: Fold) -> Sections:
+        return Sections(fold, protect_first_user=self._protect)
+
+    def _base(self, session: str, fold: Fold) -> mirror.Base:
+        revision = sum(isinstance(record, EditRecord) for record in self._kept.records)
+        return mirror.Base(session, revision, fold.labels[-1] if fold.n else -1)
+
+    def _original(self, entry: Entry) -> str:
+        """An entry as it was: of a result all that was stored."""
+        facts = self._kept.facts_of(entry.call_id, entry.body) if entry.body else None
+        stored = self._kept.text_of_result(facts.number) if facts is not None else None
+        return stored or text_of(entry)
+
+    def _shown(self, fold: Fold, seq: int) -> str:
+        view, entry = fold.view, fold.entries[seq]
+        if seq in view.bodies:
+            return view.bodies[seq]
+        texts = view.replies.get(seq, {})
+        if not texts:
+            return self._original(entry)
+        parts = [texts.get(i, part.text) for i, part in enumerate(entry.parts) if part.text]
+        return "\n".join([*parts, *(f"[{call.name}] {call.arguments}" for call in entry.calls)])
+
+
+def readout_shares(
+    remind_at: Sequence[int], threshold: int, window: int, last_margin: int, *, passes: bool
+) -> list[int]:
+    """Shares of the window, per mille, past which a result says how full it is.
+
+    With passes the last one lies `last_margin` below their trigger; one that is not above an
+    earlier share is dropped.
+    """
+    if not remind_at:
+        return []
+    shares = list(remind_at)
+    if passes:
+        shares[-1] = threshold * 1000 // window - last_margin
+    kept: list[int] = []
+    for share in shares:
+        if share > 0 and (not kept or share > kept[-1]):
+            kept.append(share)
+    return kept
