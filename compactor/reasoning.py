@@ -41,7 +41,7 @@ _NOTHING = Bound([], {}, ())
 def bind(request: Request, fold: Fold) -> Bound:
     """What the request needs for signed reasoning after the first change; nothing mostly."""
     policy, lens, texts = fold.rules.reasoning, request.lens, fold.loop.reasoning
-    if policy == "keep" or not fold.elided:
+    if policy == "keep" or not (fold.view.changed or fold.view.runs):
         return _NOTHING
     if not isinstance(lens, SignedReasoning):
         text = f"reasoning of format {lens.name!r} stays as it is, whatever the policy ({policy})"
@@ -60,7 +60,8 @@ def bind(request: Request, fold: Fold) -> Bound:
 
 def _is_concerned(fold: Fold) -> bool:
     """Whether any signed reasoning is shown behind the first change."""
-    return bool(fold.signed) and fold.signed[-1] > min(fold.elided)
+    first = min([*fold.view.changed[:1], *fold.view.runs], default=fold.n)
+    return bool(fold.signed.seqs) and fold.signed.seqs[-1] > first
 
 
 def _unbound(root: Any, binding: dict[str, str]) -> Finding:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from compactor.core.model import Path
-from compactor.formats.native import REMOVE, Document, Edit, compact_json, read_document
+from compactor.formats.native import REMOVE, Document, Edit, Rows, compact_json, read_document
 
 
 def read(text: str | bytes, *, strict: bool = False) -> Document:
@@ -69,8 +69,9 @@ def edited_source(source: Any, edits: dict[Path, Any], at: Path = ()) -> str:
         gaps.append(source.gaps[index] if values else source.gaps[0])
         heads.append(source.heads[index])
         values.append(Scalar(text))
+    is_object = source.brackets == "{}"
     added = [
-        f"{compact_json(path[-1])}:{compact_json(value)}"
+        (f"{compact_json(path[-1])}:" if is_object else "") + compact_json(value)
         for path, value in edits.items()
         if path[:-1] == at and path[-1] not in last and value is not REMOVE
     ]
@@ -123,7 +124,7 @@ NEW_VALUES = st.recursive(
 
 
 def addresses(value: Any, at: Path = ()) -> Iterator[Path]:
-    """Every address in a value, and one of a new key in every object."""
+    """Every address in a value, and one of a new member in every object and list, but for rows."""
     yield at
     if isinstance(value, dict):
         yield (*at, "new")
@@ -132,12 +133,25 @@ def addresses(value: Any, at: Path = ()) -> Iterator[Path]:
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from addresses(inner, (*at, index))
+        if not isinstance(value, Rows):
+            yield (*at, len(value))
 
 
 def draw_edits(data: st.DataObject, root: Any) -> list[Edit]:
     places = st.sampled_from(list(addresses(root)))
     drawn = data.draw(st.lists(st.tuples(places, NEW_VALUES | st.just(REMOVE)), max_size=5))
-    return [Edit(path, value) for path, value in drawn if path or value is not REMOVE]
+    return [
+        Edit(at, value)
+        for at, value in drawn
+        if value is not REMOVE or (at and (at[-1] == "new" or not is_new(root, at)))
+    ]
+
+
+def is_new(root: Any, at: Path) -> bool:
+    """Whether an address is one of a new member."""
+    for step in at[:-1]:
+        root = root[step]
+    return at[-1:] == ("new",) or (isinstance(root, list) and at[-1:] == (len(root),))
 
 
 def outermost(edits: list[Edit]) -> dict[Path, Any]:

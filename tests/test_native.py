@@ -24,7 +24,16 @@ from compactor.formats.native import (
     read_document,
     splice_text,
 )
-from tests.json_sources import SOURCES, SPACE, addresses, draw_edits, edited_source, outermost, read
+from tests.json_sources import (
+    SOURCES,
+    SPACE,
+    addresses,
+    draw_edits,
+    edited_source,
+    is_new,
+    outermost,
+    read,
+)
 
 SHARED = FilePath(__file__).resolve().parents[2] / "shared"
 BUGS = SHARED / "bugs"
@@ -69,7 +78,7 @@ def test_edits_mean_the_same_in_text_and_in_python_objects(
 def test_raw_is_the_source_text_of_every_value(source: Any) -> None:
     document = read(source.render())
     for path in addresses(document.root):
-        if path[-1:] != ("new",):
+        if not is_new(document.root, path):
             value = read(document.raw(path)).root
             inner = document.root
             for step in path:
@@ -96,6 +105,9 @@ def test_raw_is_the_source_text_of_every_value(source: Any) -> None:
         ('["\\u0061"]', [Edit((0,), 'é\ud83d"\n😀\x7f')], '["é\\ud83d\\"\\n😀\x7f"]'),
         ("[1]", [Edit((0,), 2), Edit((0,), 3)], "[3]"),
         ("[[1]]", [Edit((0,), "outer"), Edit((0, 0), "inner")], '["outer"]'),
+        ("[ 1 , 2 ]", [Edit((3,), "b"), Edit((2,), "a")], '[ 1 , 2,"a","b" ]'),
+        ("[1, 2]", [Edit((2,), 3), Edit((0,), REMOVE), Edit((1,), REMOVE)], "[3]"),
+        ("[1, [ ]]", [Edit((1, 0), 3), Edit((0,), 2)], "[2, [3 ]]"),
     ],
 )
 def test_an_edit_leaves_valid_json_and_its_surroundings(
@@ -108,7 +120,10 @@ def test_an_edit_leaves_valid_json_and_its_surroundings(
 @pytest.mark.parametrize(
     ("edits", "path"),
     [
-        ([Edit((2,), "x")], "$"),
+        ([Edit((3,), "x")], "$"),
+        ([Edit((2,), "x"), Edit((4,), "x")], "$"),
+        ([Edit((2,), REMOVE)], "$"),
+        ([Edit((2, "k"), "x")], "$"),
         ([Edit((-1,), "x")], "$"),
         ([Edit(("k",), "x")], "$"),
         ([Edit((0, "k", "l"), "x")], "$[0].k"),

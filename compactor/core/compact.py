@@ -122,7 +122,7 @@ class _Call:
         if fold.rules.acts and fold.estimate <= fold.rules.threshold:
             plan = self._plan(fold.tier)
             counts = plan.frees and plan.freed >= fold.rules.min_freed
-            fold.accrue(fold.rules.read * plan.freed if counts else 0)
+            fold.waiting.ask(fold.n, fold.rules.read * plan.freed if counts else 0)
 
     def decide(self) -> Decision:
         """Decide at the end of the entries: the request that is about to be sent."""
@@ -225,14 +225,14 @@ class _Call:
         plan = self._plan(fold.tier)
         cold = self.settings.cold and fold.n == self.end
         if not plan.frees:
-            fold.accrue(0)
+            fold.waiting.ask(fold.n, 0)
             return "below_threshold"
         counts = plan.freed >= rules.min_freed
-        carry = fold.accrue(rules.read * plan.freed if counts else 0)
+        carry = fold.waiting.ask(fold.n, rules.read * plan.freed if counts else 0)
         if not counts and not cold:
             return "waits:min_freed"
         if cold:
-            carry, reread = fold.carry + rules.read * plan.freed, 0
+            carry, reread = fold.waiting.carry + rules.read * plan.freed, 0
         else:
             reread = self._reread(plan)
         if carry * 1000 < rules.patience * (rules.write - rules.read) * reread:

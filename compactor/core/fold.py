@@ -15,7 +15,7 @@ import msgspec
 from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
 from compactor.core.facts import Facts, insertion_key
-from compactor.core.inputs import Inputs, with_texts
+from compactor.core.inputs import TurnInputs, saved
 from compactor.core.journal import (
     GONE,
     SHOWS,
@@ -29,12 +29,14 @@ from compactor.core.journal import (
     SummaryRecord,
 )
 from compactor.core.marker import MarkerWriter
-from compactor.core.model import Entry, Kind, digest_without, entry_digest
+from compactor.core.model import Entry, Kind, entry_digest
 from compactor.core.policy import Rules, named
+from compactor.core.signed import Signed
 from compactor.core.stubs import Stubs
 from compactor.core.table import TableWriter
 from compactor.core.texts import Loop
 from compactor.core.view import View
+from compactor.core.waiting import Waiting
 
 
 class Fold:
@@ -55,14 +57,14 @@ class Fold:
         labels: what the entries are called: their index, or the seq that a session gave them.
         reach: no entry below may depart without a record that speaks of it falling.
         seen: how many records of its journal it shows.
-        inputs: turns whose calls hold strings that could go.
+        inputs: turns whose calls hold strings that could go; signed: those with signed reasoning.
         cutoff, tier: of the last recorded pass.
         candidates: results that plans may have to look at.
         passes: those that stand, oldest first.
         decided: the last boundary that was decided; `recorded`: the n of the last record.
         echoes: seqs of model turns whose calls hold a marker, ascending.
         recall_off: recall was turned off, one way.
-        carry: what waiting for a priced pass has cost so far; counted: the boundary up to which.
+        waiting: what waiting for a priced pass has cost so far.
         overflowed: n of the last pass that a refusal by the provider brought, if nothing was
             recorded since; it frees what it can, so there is no second one for that request.
     """
@@ -87,24 +89,18 @@ class Fold:
         self._known: dict[str, Facts] = {}
         self._said_digests: dict[int, str] = {}
         self._shown_digests: dict[int, str] = {}
-        self.inputs: dict[int, Inputs] = {}
-        self._answers: dict[int, int] = {}
+        self.inputs = TurnInputs()
         self.cutoff = 0
         self.tier = "elide"
         self.decided = 0
         self.recorded = 0
         self.recall_off = False
         self.overflowed: int | None = None
-        self.carry = 0
-        self._due: tuple[int, int] | None = None
-        self._carries: list[tuple[int, int]] = []
+        self.waiting = Waiting()
         self.passes: list[PassRecord] = []
-        self.signed: list[int] = []
-        self._instead = loop.reasoning.removed
-        self._removed: dict[int, str] = {}
-        self._reasoning: dict[int, int] = {}
         self.tables = TableWriter(loop)
         self.work = Work()
+        self.signed = Signed(measure, loop.reasoning.removed, self.work)
         self.echoes: list[int] = []
         self._assistants: list[int] = []
         self._digests: list[str] = []
@@ -132,24 +128,21 @@ class Fold:
         self.labels.append(seq if label is None else label)
         self.work.visited += 1
         self.entries.append(entry)
-        self._digests.append(self._removed_digest(seq, entry))
+        self._digests.append(self.signed.removed_digest(seq, entry))
         if self._digests[seq]:
             self.view.unreasoned[seq] = None
         tokens = self._as_handed_in(seq)
         self.tokens.append(tokens)
         self.view_tokens += tokens
         if entry.kind is Kind.ASSISTANT:
-            if self._due is not None and self._due[0] == seq:
-                self._carries.append((seq, self.carry))
-                self.carry = self._due[1]
-            self._due = None
+            self.waiting.turn(seq)
             self._assistants.append(seq)
             if any(self._writer.is_echo(call.arguments) for call in entry.calls):
                 self.echoes.append(seq)
             self._note_signed(seq)
             self._note_inputs(seq)
         if entry.kind is Kind.TOOL:
-            self._answer(entry, 1)
+            self.inputs.answer(entry, self._assistants, self.entries, 1)
             self._results.setdefault(entry.call_id, []).append(seq)
             facts = self._inserted(entry)
             if facts is not None:
@@ -172,9 +165,7 @@ class Fold:
         if len(self.entries) > n:
             # Whether n is a boundary depends on entry n, and that one goes.
             self.decided = max(min(self.decided, n - 1), self.recorded)
-            self._due = None
-        while self._carries and self._carries[-1][0] >= n:
-            self.carry = self._carries.pop()[1]
+            self.waiting.back_to(n)
         while len(self.entries) > n:
             seq = len(self.entries) - 1
             entry = self.entries.pop()
@@ -182,17 +173,14 @@ class Fold:
             self._digests.pop()
             self._recalls.pop(self.labels[seq], None)
             self.view.unreasoned.pop(seq, None)
-            self._reasoning.pop(seq, None)
+            self.signed.forget(seq)
             if entry.kind is Kind.ASSISTANT:
                 self._assistants.pop()
                 if self.echoes and self.echoes[-1] == seq:
                     self.echoes.pop()
-                if self.signed and self.signed[-1] == seq:
-                    self.signed.pop()
-                self.inputs.pop(seq, None)
-                self._answers.pop(seq, None)
+                self.inputs.forget(seq)
             if entry.kind is Kind.TOOL:
-                self._answer(entry, -1)
+                self.inputs.answer(entry, self._assistants, self.entries, -1)
                 self._results[entry.call_id].pop()
                 self._drop(seq)
                 self.facts.pop(seq, None)
@@ -213,7 +201,7 @@ class Fold:
             return True
         self.work.hashed += 1
         known = (self.digest(seq), self._shown_digests.get(seq))
-        return entry_digest(entry) in known or bool(self._removed_digest(seq, entry))
+        return entry_digest(entry) in known or bool(self.signed.removed_digest(seq, entry))
 
     def shows(self, seq: int, entry: Entry) -> bool:
         """Whether an entry is byte for byte what our record rendered at seq (stored back)."""
@@ -231,7 +219,7 @@ class Fold:
         changed = seq in self.view.bodies or seq in self.view.hidden
         if changed or _beside_digest(old) == _beside_digest(entry):
             return True
-        self._reasoning.pop(seq, None)
+        self.signed.recount(seq)
         self._note_signed(seq)
         self._recount(seq)
         if entry.kind is Kind.TOOL:
@@ -275,21 +263,22 @@ class Fold:
             self._said_digests[elision.seq] = elision.digest
             self._set_tokens(elision.seq, self.measure.rewritten(elision.text))
         self.candidates.drop_all(seqs)
-        for seq in self.facts.keys() & seqs if self.facts else ():
-            self.stubs.leave(seq, self.facts[seq])
+        for seq in seqs if self.facts else ():
+            if seq in self.facts:
+                self.stubs.leave(seq, self.facts[seq])
         self._resolve(record.stubs)
-        for elision_ in record.inputs:
-            self._said_digests[elision_.seq] = elision_.digest
-            self._shown_digests[elision_.seq] = elision_.shown
-            self.inputs.pop(elision_.seq, None)
-            self._recount(elision_.seq)
+        for turn in record.inputs:
+            self._said_digests[turn.seq] = turn.digest
+            self._shown_digests[turn.seq] = turn.shown
+            self.inputs.drop(turn.seq)
+            self._recount(turn.seq)
         self.passes.append(record)
         self.cutoff = max(self.cutoff, record.cutoff)
         self.reach = max(self.reach, record.cutoff)
         if record.tier == "aggressive":
             self.tier = record.tier
         self.overflowed = record.n if record.trigger == "overflow" else None
-        self.carry, self._due, self._carries = 0, None, []
+        self.waiting.end()
 
     def _resolve(self, resolved: Iterable[Resolution]) -> None:
         """Stubs that say something else from now on."""
@@ -315,12 +304,12 @@ class Fold:
         """Show entries first..end-1 as one message."""
         for seq in range(first, min(end, self.n)):
             self._drop(seq)
-            self.inputs.pop(seq, None)
+            self.inputs.drop(seq)
             self._set_tokens(seq, 0)
         for seq, digest in enumerate(digests, first):
             self._said_digests.setdefault(seq, digest)
         self._set_tokens(first, self.measure.rewritten(self.view.runs[first].text))
-        self.signed = [seq for seq in self.signed if seq not in self.view.hidden]
+        self.signed.hide(self.view.hidden)
         self.reach = max(self.reach, end)
 
     def _drop(self, seq: int) -> None:
@@ -333,37 +322,23 @@ class Fold:
         self.view_tokens += tokens - self.tokens[seq]
         self.tokens[seq] = tokens
 
-    def accrue(self, cost: int) -> int:
-        """What waiting costs with the request at n; it counts once a turn shows that it was made.
-
-        Returns:
-            what it has cost then.
-        """
-        self._due = (self.n, self.carry + cost)
-        return self._due[1]
-
     def note_record(self, n: int) -> None:
         """A record was made at n: with it n is decided, and of what lies above nothing is known."""
         self.decided = self.recorded = n
 
     def _remove_reasoning(self, record: ReasoningRecord) -> None:
         """Show entries without their signed reasoning, for good. O(removed + signed)."""
+        self.signed.remove(record)
         for seq, digest in zip(record.removed, record.digests, strict=True):
-            self._removed[seq] = digest
-            if seq < self.n and self._removed_digest(seq, self.entries[seq]):
+            if seq < self.n and self.signed.removed_digest(seq, self.entries[seq]):
                 self._digests[seq] = digest
                 self.view.unreasoned[seq] = None
                 self._recount(seq)
-        self.signed = [seq for seq in self.signed if seq not in self.view.unreasoned]
+        self.signed.hide(self.view.unreasoned)
 
     def reasoning_tokens(self, seq: int) -> int:
-        """What the estimate loses when an entry's signed reasoning goes. Counted once."""
-        if seq not in self._reasoning:
-            entry, measure = self.entries[seq], self.measure
-            lost = sum(measure.part(part) for part in entry.parts if part.signed)
-            kept = len(entry.hollow) * measure.text(self._instead)
-            self._reasoning[seq] = lost - kept
-        return self._reasoning[seq]
+        """What the estimate loses when an entry's signed reasoning goes."""
+        return self.signed.tokens(seq, self.entries[seq])
 
     def change(self, rules: Rules, overhead: int, recallable: bool) -> None:
         """Settings from now on. O(n) when the rules changed, else O(1)."""
@@ -448,31 +423,8 @@ class Fold:
         for part, text in view.replies.get(seq, {}).items():
             before = self.entries[seq].parts[part].text
             tokens += self.measure.text(text) - self.measure.text(before)
-        return tokens + self._inputs_tokens(seq)
-
-    def _inputs_tokens(self, seq: int) -> int:
-        """What elided strings of a turn's calls take off its tokens, negative."""
-        texts = self.view.inputs.get(seq)
-        if texts is None:
-            return 0
-        before = self.entries[seq]
-        after = with_texts(before, texts)
-        count = self.measure.text
-        return sum(
-            count(new.arguments) - count(old.arguments)
-            for old, new in zip(before.calls, after.calls, strict=True)
-        )
-
-    def answered_turn(self, seq: int) -> bool:
-        """Whether every call of a turn has a result."""
-        return self._answers.get(seq, 0) >= len(self.entries[seq].calls)
-
-    def _answer(self, entry: Entry, count: int) -> None:
-        """A result came or went: one of the last turns has one answer more or less."""
-        for seq in self._assistants[-1:-_TURNS:-1]:
-            if entry.call is not None and entry.call in self.entries[seq].calls:
-                self._answers[seq] = self._answers.get(seq, 0) + count
-                return
+        inputs = view.inputs.get(seq)
+        return tokens - saved(self.entries[seq], inputs, self.measure) if inputs else tokens
 
     def _note_inputs(self, seq: int) -> None:
         """A turn whose calls may hold strings that could go."""
@@ -481,31 +433,14 @@ class Fold:
         entry, rules = self.entries[seq], self.rules
         kept = (*rules.protected_tools, *rules.evidence_tools)
         calls = [i for i, call in enumerate(entry.calls) if not named(call.name, kept)]
-        self.inputs.pop(seq, None)
-        found = self._writer.inputs(entry, calls, self.labels[seq], self.measure, rules.min_gain)
-        if found is not None:
-            self.inputs[seq] = found
+        label, measure = self.labels[seq], self.measure
+        self.inputs.put(seq, self._writer.inputs(entry, calls, label, measure, rules.min_gain))
 
     def _note_signed(self, seq: int) -> None:
         """Put an entry among those whose signed reasoning is shown, or take it out."""
         parts = self.entries[seq].parts
         is_shown = seq not in self.view.unreasoned and seq not in self.view.hidden
-        is_signed = is_shown and any(part.signed for part in parts)
-        at = bisect_left(self.signed, seq)
-        if is_signed != (at < len(self.signed) and self.signed[at] == seq):
-            self.signed[at : at + (not is_signed)] = [seq] * is_signed
-
-    def _removed_digest(self, seq: int, entry: Entry) -> str:
-        """The entry's digest when a record speaks of its reasoning, else "".
-
-        It may come back as we showed it: with what a message keeps that would be left empty.
-        """
-        known = self._removed.get(seq)
-        if known is None:
-            return ""
-        self.work.hashed += 1
-        is_known = known in (entry_digest(entry), digest_without(entry, self._instead))
-        return known if is_known else ""
+        self.signed.note(seq, is_shown and any(part.signed for part in parts))
 
     def _recount(self, seq: int) -> None:
         self._set_tokens(seq, self._as_shown(seq))
@@ -561,10 +496,6 @@ class Fold:
         if read is not None:
             gain -= self.measure.text(read.row)
         return Candidate(seq, tokens, gain, self.is_evidence(entry), marker, read)
-
-
-_TURNS = 5
-"""How far back a result looks for the turn of its call."""
 
 
 def _beside_digest(entry: Entry) -> tuple[object, ...]:

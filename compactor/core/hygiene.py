@@ -31,7 +31,8 @@ from compactor.core.texts import Loop
 
 __all__ = [
     "Change", "Content", "Inserted", "Insertion", "Read", "Recalled", "Table",
-    "change_of", "identity", "insert", "lines_of", "output_of", "parse_id", "read_of", "recall", "shown_id",
+    "change_of", "identity", "insert", "lines_of", "output_of", "parse_id", "read_of", "recall",
+    "shown_id",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from compactor.core.arguments import replaced
+from compactor.core.count import Measure
 from compactor.core.model import Entry, Path
 
 Text = tuple[int, Path, str]
@@ -45,3 +46,59 @@ def with_texts(entry: Entry, texts: Sequence[Text]) -> Entry:
         for index, call in enumerate(entry.calls)
     )
     return msgspec.structs.replace(entry, calls=calls)
+
+
+def saved(before: Entry, texts: Sequence[Text], measure: Measure) -> int:
+    """Tokens that a turn loses with texts in the places of strings of its calls."""
+    pairs = zip(before.calls, with_texts(before, texts).calls, strict=True)
+    return sum(measure.text(old.arguments) - measure.text(new.arguments) for old, new in pairs)
+
+
+class TurnInputs:
+    """The turns whose calls hold strings that could go, and which of their calls are answered.
+
+    by_seq: seq → its strings.
+    """
+
+    def __init__(self) -> None:
+        self.by_seq: dict[int, Inputs] = {}
+        self._answers: dict[int, int] = {}
+
+    def put(self, seq: int, found: Inputs | None) -> None:
+        """What could go of a turn now."""
+        self.by_seq.pop(seq, None)
+        if found is not None:
+            self.by_seq[seq] = found
+
+    def drop(self, seq: int) -> None:
+        """Nothing of a turn may go."""
+        self.by_seq.pop(seq, None)
+
+    def forget(self, seq: int) -> None:
+        """The last turn is gone."""
+        self.by_seq.pop(seq, None)
+        self._answers.pop(seq, None)
+
+    def answer(
+        self, result: Entry, turns: Sequence[int], entries: Sequence[Entry], by: int
+    ) -> None:
+        """A result came, or went.
+
+        Args:
+            turns: seqs of all turns; the result is of one of the last.
+        """
+        for seq in turns[-1:-_TURNS:-1]:
+            if result.call is not None and result.call in entries[seq].calls:
+                self._answers[seq] = self._answers.get(seq, 0) + by
+                return
+
+    def going(self, end: int, entries: Sequence[Entry]) -> list[int]:
+        """Turns below an end whose calls are all answered, ascending."""
+        known = self._answers
+        return sorted(
+            seq for seq in self.by_seq if seq < end and known.get(seq, 0) >= len(entries[seq].calls)
+        )
+
+
+_TURNS = 5
+"""How far back a result looks for the turn of its call."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from compactor.core.arguments import strings
 from compactor.core.count import Measure
 from compactor.core.facts import Facts
-from compactor.core.inputs import Inputs, Text, with_texts
+from compactor.core.inputs import Inputs, Text, saved
 from compactor.core.model import Call, Entry, PartKind, plain_arguments
 from compactor.core.policy import alphabet_of, named
 from compactor.core.texts import ArtifactId, Loop, MarkerTexts
@@ -101,11 +101,7 @@ class MarkerWriter:
                     form.append((index, found.path, _with_ids(line, ids, texts)))
         if not plain:
             return None
-        longer = with_texts(entry, recallable)
-        gain = sum(
-            measure.text(old.arguments) - measure.text(new.arguments)
-            for old, new in zip(entry.calls, longer.calls, strict=True)
-        )
+        gain = saved(entry, recallable, measure)
         return Inputs(tuple(plain), tuple(recallable), gain) if gain >= min_gain else None
 
     def bracket(self, body: str, facts: Facts) -> str:

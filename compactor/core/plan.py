@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
-from compactor.core.inputs import Text, with_texts
+from compactor.core.inputs import Text, saved
 from compactor.core.journal import Resolution
 from compactor.core.policy import Rules
 from compactor.core.resume import Forced
@@ -102,7 +102,7 @@ def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
     freed = sum(candidate.tokens for candidate in elided)
     freed -= sum(fold.measure.rewritten(text) for text in texts) + _cost(fold, stubs)
     inputs = _inputs(fold, end)
-    freed += sum(_input_gain(fold, seq, texts) for seq, texts in inputs)
+    freed += sum(saved(fold.entries[seq], texts, fold.measure) for seq, texts in inputs)
     first = min([c.seq for c in elided[:1]] + [seq for seq, _ in inputs[:1]], default=None)
     reasoning = _reasoning(fold, first)
     removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
@@ -180,23 +180,15 @@ def _settled(
 def _inputs(fold: Fold, end: int) -> list[tuple[int, tuple[Text, ...]]]:
     """Turns below an end in whose calls strings go: all calls answered, and the model went on."""
     end = min(end, fold.answered(fold.n) - 1)
-    going = sorted(seq for seq in fold.inputs if seq < end and fold.answered_turn(seq))
-    return [(seq, fold.inputs[seq].form(fold.recallable)) for seq in going]
-
-
-def _input_gain(fold: Fold, seq: int, texts: tuple[Text, ...]) -> int:
-    """Tokens that a turn loses with strings of its calls."""
-    before, count = fold.entries[seq], fold.measure.text
-    after = with_texts(before, texts)
-    pairs = zip(before.calls, after.calls, strict=True)
-    return sum(count(old.arguments) - count(new.arguments) for old, new in pairs)
+    going = fold.inputs.going(end, fold.entries)
+    return [(seq, fold.inputs.by_seq[seq].form(fold.recallable)) for seq in going]
 
 
 def _reasoning(fold: Fold, first: int | None) -> tuple[int, ...]:
     """Entries whose signed reasoning goes: all after the first change, under `drop`."""
     if fold.rules.reasoning != "drop" or first is None:
         return ()
-    return tuple(fold.signed[bisect_left(fold.signed, first) :])
+    return tuple(fold.signed.seqs[bisect_left(fold.signed.seqs, first) :])
 
 
 def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ REMOVE: Final = _Remove()
 class Edit(NamedTuple):
     """Set the value at `path`.
 
-    path: keys and indexes from the root; a new last key is added at the end of its object.
+    path: keys and indexes from the root; a new key is added at the end of its object, and the
+        index behind the last item, and those that follow it, at the end of their list.
     value: str, int, bool, None, list or dict; `REMOVE` deletes (a key that is not there: nothing).
     """
 
@@ -61,6 +62,18 @@ def edit_tree(edits: Iterable[Edit]) -> EditNode:
             node = node.inner.setdefault(step, EditNode())
         node.value = value
     return root
+
+
+def appended(node: EditNode, size: int) -> list[int]:
+    """Indexes of the items that edits add to a list of this size, in order; none with a gap."""
+    new = sorted(
+        step
+        for step, inner in node.inner.items()
+        if isinstance(step, int)
+        and step >= size
+        and not (inner.value is KEEP or inner.value is REMOVE)
+    )
+    return new if new == [*range(size, size + len(new))] else []
 
 
 def no_place(at: Path, step: str | int) -> InternalError:

@@ -13,13 +13,13 @@ from typing import Any
 
 from compactor.core.errors import InternalError
 from compactor.core.model import Path
-from compactor.formats.edit_tree import KEEP, EditNode, edit_tree
+from compactor.formats.edit_tree import KEEP, EditNode, appended, edit_tree
 from compactor.formats.edit_tree import REMOVE as REMOVE
 from compactor.formats.edit_tree import Edit as Edit
 from compactor.formats.edit_tree import dotted as dotted
 from compactor.formats.edit_tree import no_place as no_place
 from compactor.formats.json_text import Pairs, as_object
-from compactor.formats.lazy_rows import LazyRows
+from compactor.formats.lazy_rows import LazyRows, Rows
 from compactor.formats.members import Members
 from compactor.formats.objects import changed_model, field, is_model, typed
 from compactor.formats.splice import text_with
@@ -126,7 +126,10 @@ def _applied_to_list(
 ) -> list[Any] | tuple[Any, ...]:
     new: dict[int, Any] = {}
     gone: dict[int, None] = {}
+    added = [] if isinstance(value, Rows) else appended(node, len(value))
     for index, inner in node.inner.items():
+        if added and isinstance(index, int) and index >= added[0]:
+            continue
         if not isinstance(index, int) or not 0 <= index < len(value):
             raise no_place(at, index)
         if inner.value is REMOVE:
@@ -140,6 +143,7 @@ def _applied_to_list(
         items[index] = item
     for index in sorted(gone, reverse=True):
         del items[index]
+    items += [node.inner[index].value for index in added]
     return like(value, items)
 
 

@@ -14,7 +14,15 @@ from typing import Any, Final, NamedTuple, cast
 
 from compactor.core.errors import InputError, InternalError
 from compactor.core.model import Path
-from compactor.formats.edit_tree import KEEP, REMOVE, Edit, EditNode, edit_tree, no_place
+from compactor.formats.edit_tree import (
+    KEEP,
+    REMOVE,
+    Edit,
+    EditNode,
+    appended,
+    edit_tree,
+    no_place,
+)
 from compactor.formats.json_compact import compact_json, quoted
 from compactor.formats.json_text import OR_BACK, STRING, NotJsonError, after_space, read_value
 from compactor.formats.within import whole_value
@@ -98,12 +106,16 @@ def _check(value: Any, node: EditNode, at: Path) -> None:
     Raises:
         InternalError: `internal.edit` when one does not.
     """
-    if node.value is not KEEP:
+    if node.value is not KEEP or not node.inner:
         return
+    value = _entered(value, next(iter(node.inner)), at)
+    new = appended(node, len(value)) if isinstance(value, list) else []
     for step, inner in node.inner.items():
         if inner.value is KEEP:
             _check(_member(value, step, at), inner, (*at, step))
-        elif not (isinstance(_entered(value, step, at), dict) and isinstance(step, str)):
+        elif new and isinstance(step, int) and step >= new[0]:
+            continue
+        elif not (isinstance(value, dict) and isinstance(step, str)):
             _member(value, step, at)
 
 
@@ -198,7 +210,7 @@ def _scan(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
         if inner is not None and inner.value is KEEP and text[value] not in "[{":
             _, inside[key] = _changes(text, value, inner)
     found = [change for key in inside for change in inside[key]]
-    return at + 1, found + _own_changes(pos, node, members)
+    return at + 1, found + _own_changes(pos, node, members, is_object=is_object)
 
 
 def _read_key(text: str, pos: int) -> tuple[str, int]:
@@ -210,9 +222,14 @@ def _read_key(text: str, pos: int) -> tuple[str, int]:
     return key, after_space(text, after_space(text, end) + 1)
 
 
-def _own_changes(pos: int, node: EditNode, members: list[_Member]) -> list[Change]:
+def _own_changes(
+    pos: int, node: EditNode, members: list[_Member], *, is_object: bool
+) -> list[Change]:
     """Changes of whole members; of several equal keys the last is the value, all are removed."""
     edits = {key: inner.value for key, inner in node.inner.items() if inner.value is not KEEP}
+    if not is_object:
+        new = appended(node, len(members))
+        edits |= {key: edits.pop(key) for key in new}  # in the order of the list
     if not edits:
         return []
     last = {member.key: member for member in members}
@@ -224,7 +241,8 @@ def _own_changes(pos: int, node: EditNode, members: list[_Member]) -> list[Chang
         if key in last:
             found.append(Change(last[key].value, last[key].end, compact_json(value)))
         else:
-            added.append(f"{quoted(str(key))}:{compact_json(value)}")
+            said = f"{quoted(str(key))}:" if is_object else ""
+            added.append(said + compact_json(value))
     kept = [edits.get(member.key) is not REMOVE for member in members]
     found += _removals(members, kept)
     if added:

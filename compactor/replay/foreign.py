@@ -66,9 +66,9 @@ def gemini_tokens(entry: Entry, text: str | None) -> int:
     Args:
         text: stands for the body; None is the body.
     """
-    response = json.dumps({"output": entry.body if text is None else text}, ensure_ascii=False)
-    size = len(entry.name) + utf16(response) - response.count('": "', 0, 12)  # JS has no blank
-    return size // 4
+    output = {"output": entry.body if text is None else text}
+    response = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    return (len(entry.name) + utf16(response)) // 4
 
 
 _SHELL: Final = "run_shell_command"

@@ -1,0 +1,181 @@
+"""Our own policies over a recording: decided by the core, shown request by request.
+
+The core folds once over the recording and decides at each boundary; only where the cache had
+expired, or a request was made where no boundary is, is it called for that request. A second fold
+shows its records one after the other. O(n) in all, beside what each pass changes. Specification:
+DESIGN section 5, docs/replay.md.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from compactor.config import load_policy
+from compactor.core.compact import compact
+from compactor.core.errors import PolicyError
+from compactor.core.fold import Fold
+from compactor.core.journal import Header, Journal, PassRecord, Standing
+from compactor.core.policy import SPELLING, Policy, Rules, policy_from, resolve
+from compactor.core.resume import Settings
+from compactor.loop import loop
+from compactor.replay.prompt import Shown
+from compactor.replay.recording import Recording, boundaries
+from compactor.replay.results import Step
+from compactor.replay.spelling import Spelled, whole
+
+NAMES: Final = ("threshold", "priced")
+_WORDS: Final = {"true": True, "false": False}
+
+
+def policy_of(given: Spelled, base: Policy) -> Policy | None:
+    """The policy that a spelling names; None where it is no policy of ours.
+
+    Args:
+        given: `threshold` or `priced` with settings in the config spelling, or a config file.
+        base: what holds where the spelling says nothing.
+
+    Raises:
+        PolicyError: `policy.unknown_key`, `policy.range`, or as `load_policy`.
+    """
+    if given.name in NAMES:
+        settings = {SPELLING.get(k, k): _value(v) for k, v in given.settings.items()}
+        return _over(base, policy_from(settings, given.text), trigger=given.name)
+    if given.text.endswith((".toml", ".json")):
+        return _over(base, load_policy(given.text))
+    return None
+
+
+def _value(text: str) -> int | bool | str:
+    number = whole(text)
+    return _WORDS.get(text, text) if number is None else number
+
+
+def _over(base: Policy, policy: Policy, **more: str) -> Policy:
+    """The base with what a policy says that is not the default."""
+    said = {
+        name: value
+        for name, value in msgspec.structs.asdict(policy).items()
+        if value != getattr(_PLAIN, name)
+    }
+    return msgspec.structs.replace(base, **said | more)
+
+
+_PLAIN: Final = Policy()
+
+
+def rules_of(recording: Recording, policy: Policy) -> Rules:
+    """The numbers that a policy comes to for a recording.
+
+    Raises:
+        PolicyError: `policy.model_unknown` without a window.
+    """
+    facts = recording.model.facts() if recording.model is not None else None
+    if policy.window is None and recording.window is not None:
+        policy = msgspec.structs.replace(policy, window=recording.window)
+    try:
+        return resolve(policy, facts, loop().compaction)
+    except PolicyError as error:
+        if error.code != "policy.model_unknown" or not recording.model_name:
+            raise
+        raise PolicyError(
+            f"model {recording.model_name!r} is not in the model table, so its window is not known",
+            code=error.code,
+            path="window",
+            hint="give --window N",
+        ) from error
+
+
+def own(
+    recording: Recording,
+    rules: Rules,
+    cold: Sequence[bool],
+    *,
+    recallable: bool = False,
+    images_reset: bool = False,
+) -> Iterator[Step]:
+    """What a policy of ours does, request by request.
+
+    Args:
+        cold: of each request, whether the cache has expired before it.
+        images_reset: taking an image away makes the cache start anew.
+    """
+    settings = Settings(
+        loop=loop(),
+        measure=recording.measure,
+        rules=rules,
+        overhead=recording.overhead,
+        recallable=recallable,
+        model=recording.model_name,
+        images_reset=images_reset,
+    )
+    records = deque(_decided(recording, settings, cold))
+    shown = _Shown(recording, settings)
+    for asked in recording.requests:
+        step = Step(tier=shown.fold.tier)
+        while records and records[0].n <= asked.n:
+            step = shown.apply(records.popleft(), step)
+        yield step
+
+
+def _decided(recording: Recording, settings: Settings, cold: Sequence[bool]) -> list[Standing]:
+    """The records that the core makes, in order."""
+    implied = set(boundaries(recording.entries))
+    requests = recording.requests
+    asked = [
+        (request.n, is_cold)
+        for request, is_cold in zip(requests, cold, strict=True)
+        if is_cold or request.n not in implied
+    ]
+    if requests:
+        asked.append((requests[-1].n, False))
+    journal, fold, last = Journal(), None, -1
+    for n, is_cold in asked:
+        if n < last:
+            continue
+        call = settings._replace(cold=is_cold)
+        decision = compact(recording.entries[:n], journal, call, fold)
+        journal, fold, last = decision.journal, decision.fold, n
+    records = (record for record in journal.records if not isinstance(record, Header))
+    return [record for record in records if isinstance(record, Standing)]
+
+
+class _Shown:
+    """A fold that shows records, and what each of them changed."""
+
+    def __init__(self, recording: Recording, settings: Settings) -> None:
+        self._recording = recording
+        self.fold = Fold(
+            settings.loop,
+            settings.measure,
+            settings.rules,
+            settings.overhead,
+            settings.recallable,
+        )
+        self._tokens: list[int] = []
+        self._number = 0
+
+    def apply(self, record: Standing, step: Step) -> Step:
+        """Show a record; what it adds to a step. O(entries that it may change)."""
+        fold, tokens = self.fold, self._tokens
+        while fold.n < record.n:
+            fold.add(self._recording.entries[fold.n])
+            tokens.append(fold.tokens[-1])
+        fold.apply(record)
+        self._number += 1
+        changed = [seq for seq in range(record.n) if fold.tokens[seq] != tokens[seq]]
+        changes = dict(step.changes)
+        for seq in changed:
+            tokens[seq] = fold.tokens[seq]
+            changes[seq] = Shown(tokens[seq], self._text(seq))
+        if isinstance(record, PassRecord):
+            return Step(changes, step.passes + 1, record.anchor, fold.tier)
+        return step._replace(changes=changes)
+
+    def _text(self, seq: int) -> str:
+        """What is shown; where that is no result's text, which change made it."""
+        text = self.fold.view.bodies.get(seq)
+        return f"\x00{self._number}" if text is None else text
