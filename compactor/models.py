@@ -113,8 +113,14 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def facts(self) -> ModelFacts:
         """What a policy needs of it."""
+        prices = self.prices[0] if self.prices else None
         return ModelFacts(
-            self.name, self.window, self.counter, self.counter_scale, self.binds_thinking
+            self.name,
+            self.window,
+            self.counter,
+            self.counter_scale,
+            self.binds_thinking,
+            tariff=(prices.read_per_mille, prices.write_per_mille) if prices else None,
         )
 
 

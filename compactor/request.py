@@ -113,6 +113,10 @@ class Asked(NamedTuple):
     cold: bool = False
 
 
+IMAGES_RESET = "anthropic_breakpoints"
+"""Rule of caches that start anew when an image goes (providers.md A1)."""
+
+
 class Own(NamedTuple):
     """What a session knows of its conversation.
 
@@ -205,7 +209,7 @@ def _settings(reading: Reading, chosen: Chosen, asked: Asked, own: Own | None) -
         force=asked.force,
         model=chosen.model,
         cold=asked.cold,
-        images_reset=chosen.cache_rule == "anthropic",
+        images_reset=chosen.cache_rule == IMAGES_RESET,
         forced=asked.forced,
     )
     if own is None:
