@@ -16,6 +16,7 @@ from compactor.core.errors import CompactorError
 from compactor.core.journal import Journal
 from compactor.core.report import Report
 from compactor.inspection import Inspected, inspect
+from compactor.replay import Replay, replay
 from compactor.session import AsyncSession, Session
 from compactor.transcript import Transcript, detect, load
 
@@ -28,6 +29,7 @@ __all__ = [
     "Journal",
     "Outcome",
     "Policy",
+    "Replay",
     "Report",
     "Session",
     "Transcript",
@@ -38,5 +40,6 @@ __all__ = [
     "inspect",
     "load",
     "render",
+    "replay",
 ]
 __version__ = "0.1.0"

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 
-import portalocker
 
 _POLL_S = 0.02
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -173,6 +172,8 @@ def _opened(path: Path, *, create: bool, readonly: bool) -> FileIO | None:
 
 
 def _lock(file: FileIO, deadline: float, *, shared: bool) -> None:
+    import portalocker  # only who locks pays for it
+
     flags = portalocker.LockFlags
     kind = (flags.SHARED if shared else flags.EXCLUSIVE) | flags.NON_BLOCKING
     while True:

@@ -26,12 +26,14 @@ def edits_of(
     view: View,
     removed: str,
     seqs: Iterable[int] | None = None,
+    carried: frozenset[int] = frozenset(),
 ) -> list[Edit]:
     """The edits that show entries as a view has them. O(what differs).
 
     Args:
         removed: what a message keeps that would be left empty without its reasoning.
         seqs: of the results and turns to show; None for all, revisions included.
+        carried: first seqs of the runs that the request shows already.
     """
     edits: list[Edit] = []
     for seq in view.changed if seqs is None else seqs:
@@ -45,7 +47,7 @@ def edits_of(
             edits += lens.remove_reasoning(root, entry, removed)
         for call, path, text in view.inputs.get(seq, ()):
             edits += lens.rewrite_argument(root, entry, call, tuple(path), text)
-    return edits + revisions_of(lens, root, entries, view) if seqs is None else edits
+    return edits + revisions_of(lens, root, entries, view, carried) if seqs is None else edits
 
 
 def revisions_of(
@@ -55,7 +57,7 @@ def revisions_of(
     view: View,
     carried: frozenset[int] = frozenset(),
 ) -> list[Edit]:
-    """The edits that show runs of entries as one message, and rewritten texts. O(what differs).
+    """The edits that show runs of entries as one text, and rewritten texts. O(what differs).
 
     Args:
         carried: first seqs of the runs that the request shows already.
@@ -63,22 +65,37 @@ def revisions_of(
     Raises:
         InputError: `input.no_revisions` where a format has no place for them.
     """
-    if not view.runs and not view.replies:
-        return []
-    if not isinstance(lens, Revisions):
-        raise InputError(
-            f"format {lens.name!r} has no place for revised text",
-            code="input.no_revisions",
-            hint="convert the recording to a request format first",
-        )
+    rewritten = _rewritten(lens, root, entries, view)
+    if rewritten and view.runs:
+        root = apply_edits(root, rewritten)  # a text of the user's may move with a run beside it
+    return rewritten + _replaced(lens, root, entries, view, carried)
+
+
+def _rewritten(lens: Lens, root: Any, entries: Sequence[Entry], view: View) -> list[Edit]:
+    """The edits that show rewritten texts."""
     edits: list[Edit] = []
-    for first, run in sorted(view.runs.items()):
-        if first not in carried:
-            edits += lens.replace_run(root, entries[first : run.end], run.text)
     for seq, texts in sorted(view.replies.items()):
         for part, text in sorted(texts.items()) if view.shows(seq) else ():
-            edits += lens.rewrite_text(root, entries[seq], part, text)
+            edits += _reviser(lens).rewrite_text(root, entries[seq], part, text)
     return edits
+
+
+def _replaced(
+    lens: Lens, root: Any, entries: Sequence[Entry], view: View, carried: frozenset[int]
+) -> list[Edit]:
+    """The edits that show runs of entries as one text."""
+    runs = [run for first, run in sorted(view.runs.items()) if first not in carried]
+    return _reviser(lens).replace_runs(root, entries, runs) if runs else []
+
+
+def _reviser(lens: Lens) -> Revisions:
+    if isinstance(lens, Revisions):
+        return lens
+    raise InputError(
+        f"format {lens.name!r} has no place for revised text",
+        code="input.no_revisions",
+        hint="convert the recording to a request format first",
+    )
 
 
 class _Made(NamedTuple):
@@ -117,9 +134,12 @@ class ShownMessages:
         Args:
             carried: first seqs of the runs that the request shows already.
         """
-        revisions = revisions_of(self._lens, root, entries, view, carried)
+        rewritten = _rewritten(self._lens, root, entries, view)
+        if rewritten:  # before reasoning goes, as then addresses move
+            root = apply_edits(root, rewritten)
+        replaced = _replaced(self._lens, root, entries, view, carried)
         shown = self._bodies(root, entries, view)
-        return apply_edits(shown, revisions) if revisions else shown
+        return apply_edits(shown, replaced) if replaced else shown
 
     def _bodies(self, root: Any, entries: Sequence[Entry], view: View) -> Any:
         """The request with results and reasoning as the view has them."""

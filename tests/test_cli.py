@@ -16,7 +16,7 @@ from compactor import __version__, models
 from compactor.cli import cli
 from compactor.cli.app import COMMANDS, Row
 from compactor.cli.failures import exit_code
-from compactor.cli.options import ROWS, SWITCHES, Job, job_options
+from compactor.cli.options import ROWS, SESSION_ROWS, SESSION_SWITCHES, SWITCHES, Job, job_options
 from compactor.core.errors import InputError, InternalError
 from compactor.core.policy import Policy
 from compactor.core.texts import ArtifactId
@@ -111,6 +111,10 @@ FLAGS: dict[str, tuple[list[str], Any]] = {
     "min_gain": (["--min-gain", "0"], 0),
     "min_freed": (["--min-freed", "1_000"], 1000),
     "trigger": (["--trigger", "threshold"], "threshold"),
+    "read": (["--read", "100"], 100),
+    "write": (["--write", "1250"], 1250),
+    "patience": (["--patience", "0"], 0),
+    "elide_inputs": (["--elide-inputs"], True),
     "reasoning": (["--reasoning", "drop"], "drop"),
     "recallable": (["--recall"], True),
     "enabled": (["--no-compaction"], False),
@@ -123,7 +127,10 @@ FLAGS: dict[str, tuple[list[str], Any]] = {
 
 def test_every_policy_field_has_a_flag() -> None:
     fields = {field.name for field in msgspec.structs.fields(Policy)}
-    assert {row.field for row in ROWS} | set(SWITCHES) == fields == set(FLAGS)
+    flags = {row.field for row in ROWS} | set(SWITCHES)
+    of_sessions = {row.field for row in SESSION_ROWS} | set(SESSION_SWITCHES)
+    assert flags == set(FLAGS)
+    assert flags | of_sessions == fields
 
 
 @pytest.mark.parametrize("field", FLAGS)

@@ -24,7 +24,11 @@ pins = [0, 7]
 artifactIds = [{ prefix = "job-", alphabet = "0-9", length = 6 }]
 minGain = 30
 minFreed = 900
-trigger = "threshold"
+trigger = "priced"
+read = 100
+write = 1250
+patience = 900
+elideInputs = true
 reasoning = "keep"
 recallable = true
 enabled = false
@@ -32,6 +36,12 @@ mode = "summarize"
 overheadTokens = 1234
 counter = "cl100k_base"
 counterScale = 1100
+hygiene = false
+editing = true
+remindAt = [400, 800]
+lastMargin = 100
+protectFirstUser = false
+codeMode = true
 """
 POLICY = Policy(
     window=100_000,
@@ -46,7 +56,11 @@ POLICY = Policy(
     artifact_ids=(ArtifactId("job-", "0-9", 6),),
     min_gain=30,
     min_freed=900,
-    trigger="threshold",
+    trigger="priced",
+    read=100,
+    write=1250,
+    patience=900,
+    elide_inputs=True,
     reasoning="keep",
     recallable=True,
     enabled=False,
@@ -54,6 +68,12 @@ POLICY = Policy(
     overhead_tokens=1234,
     counter="cl100k_base",
     counter_scale=1100,
+    hygiene=False,
+    editing=True,
+    remind_at=(400, 800),
+    last_margin=100,
+    protect_first_user=False,
+    code_mode=True,
 )
 
 

@@ -30,7 +30,6 @@ BUGS = {
 RECORDED = (
     ("anthropic-http/*.jsonl", "anthropic"),
     ("openai-chat-http/pyai*.jsonl", "openai-chat"),
-    ("openhands-llm-log/*.json", "openai-chat"),
     ("mini-swe-agent/*.json", "openai-chat"),
 )
 

@@ -116,9 +116,11 @@ def test_a_price_that_is_not_given_is_the_input_price() -> None:
 
 def test_the_core_gets_what_a_policy_needs() -> None:
     assert models.facts("claude-haiku-5-5") == ModelFacts(
-        "claude-haiku-5-5", 100_000, "o200k_base", 1560, True
+        "claude-haiku-5-5", 100_000, "o200k_base", 1560, True, (100, 1250)
     )
-    assert models.facts("gpt-5.5") == ModelFacts("gpt-5.5", 272_000, "o200k_base", 1000, False)
+    assert models.facts("gpt-5.5") == ModelFacts(
+        "gpt-5.5", 272_000, "o200k_base", 1000, False, (100, 1000)
+    )
     assert models.facts("nobody") is None
 
 

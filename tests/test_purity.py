@@ -39,6 +39,7 @@ LAYERS = (
     ("compactor.transcript", "compactor.choose"),
     ("compactor.inspection",),
     ("compactor.calibration",),
+    ("compactor.replay",),
     ("compactor.shown", "compactor.breakpoints", "compactor.reasoning"),
     ("compactor.request",),
     ("compactor.session", "compactor.numbers"),

@@ -33,6 +33,13 @@ COMMANDS = {
     "calibrate": Row(
         "compactor.cli.calibrate:command", "Fit token counts to what recordings say was used."
     ),
+    "replay": Row(
+        "compactor.cli.replay:command",
+        "Show what recordings would have cost under other policies.",
+    ),
+    "recommend": Row(
+        "compactor.cli.recommend:command", "Say which policy to use, by your own recordings."
+    ),
     "convert": Row("compactor.cli.convert:command", "Write a transcript as another format."),
     "models": Row(
         "compactor.cli.models:command", "Show the model table: windows, counters, prices."

@@ -26,12 +26,14 @@ from compactor.core.policy import Policy
 from compactor.formats.sources import Bytes
 from compactor.inputs import of_stream, unreadable
 from compactor.journal_file import JournalFile
+from compactor.request import fold_of
 from compactor.transcript import Transcript, load
 
 STDIN = "-"
 
 _COLD = Finding(
-    "cold_ignored", "the threshold trigger does not look at the cache: --cold is unused"
+    "cold_ignored", "the threshold trigger does not look at the cache: --cold is unused; "
+    "--trigger priced does"
 )
 _FRESH_CODES = ("journal.foreign", "journal.damaged", "journal.unsupported")
 """What `--force` begins a new journal for."""
@@ -135,6 +137,7 @@ def decide(
             Journal(file.journal.records) if file else None,
             failed=job.failed,
             overflowed=job.overflowed,
+            cold=job.cold,
             explain=explain,
             place_breakpoints=place_breakpoints,
             models=models,
@@ -160,9 +163,16 @@ def look(job: Job, *, explain: bool = False) -> Looked:
     return with_findings(job, looked, file)
 
 
+def _is_priced(looked: Looked) -> bool:
+    """Whether passes are made for what they save, too."""
+    fold = fold_of(looked.outcome.journal)
+    return fold is not None and fold.rules.priced
+
+
 def with_findings(job: Job, looked: Looked, file: JournalFile | None) -> Looked:
     """The same with what only the shell has found in its report."""
-    found = (file.findings if file else ()) + ((_COLD,) if job.cold else ())
+    ignored = job.cold and not _is_priced(looked)
+    found = (file.findings if file else ()) + ((_COLD,) if ignored else ())
     if not found:
         return looked
     outcome = looked.outcome

@@ -123,7 +123,14 @@ ROWS = (
     Row("min_freed", "--min-freed", whole_number, "N",
         "Tokens a pass must free to be worth a cache break; default reserve // 10."),
     Row("trigger", "--trigger", click.Choice(TRIGGERS), "",
-        "When a pass is due; default threshold."),
+        "When a pass is due: at the threshold (default), or also as soon as what it frees has cost "
+        "what it breaks of the prompt cache (priced)."),
+    Row("read", "--read", whole_number, "PERMILLE",
+        "Priced: what cached input costs, per mille of input; default the model's."),
+    Row("write", "--write", whole_number, "PERMILLE",
+        "Priced: what writing to the cache costs, per mille of input; default the model's."),
+    Row("patience", "--patience", whole_number, "PERMILLE",
+        "Priced: how much of its price must have been paid before a pass is made."),
     Row("overhead_tokens", "--overhead-tokens", whole_number, "N",
         "Tokens of system prompt and tools; default counted in the input."),
     Row("counter", "--counter", str, "NAME",
@@ -137,8 +144,22 @@ ROWS = (
     Row("mode", "--mode", click.Choice(MODES), "",
         "What a pass does; default elide. WARNING: summarize is reserved and turns passes off."),
 )  # fmt: skip
-SWITCHES = {"recallable": "recall", "enabled": "no_compaction"}
+SWITCHES = {
+    "recallable": "recall", "enabled": "no_compaction", "elide_inputs": "elide_inputs",
+}  # fmt: skip
 """Policy fields that are on or off → the parameter of `_SWITCHES` that sets them."""
+SESSION_ROWS = (
+    Row("remind_at", "--remind-at", whole_number, "PERMILLE",
+        "With --editing: a share of the window past which a result says how full it is. "
+        "Repeatable; default 500 and 750.", many=True),
+    Row("last_margin", "--last-margin", whole_number, "PERMILLE",
+        "With --editing: the last share lies so far below the threshold; default 200."),
+)  # fmt: skip
+SESSION_SWITCHES = {
+    "hygiene": "hygiene", "editing": "editing", "protect_first_user": "protect_first_user",
+    "code_mode": "code_mode",
+}  # fmt: skip
+"""The same for what only sessions do."""
 
 
 class PolicyOption(click.Option):
@@ -231,8 +252,8 @@ _INPUT: tuple[_Decorator, ...] = (
     click.option("--overflowed", is_flag=True,
                  help="The provider refused this very request as too long: free what may go."),
     click.option("--cold", is_flag=True,
-                 help="The prompt cache is cold. Of no effect today: the threshold trigger does "
-                      "not look at it."),
+                 help="The provider's prompt cache has expired, so that a pass breaks nothing: "
+                      "with --trigger priced it is made at once."),
     _QUIET,
 )  # fmt: skip
 _SWITCHES: tuple[_Decorator, ...] = (
@@ -243,7 +264,27 @@ _SWITCHES: tuple[_Decorator, ...] = (
                  help="Change nothing, only report. WARNING: useful for reproducing a "
                       "context-window bug and for nothing else; a long run will overflow at the "
                       "provider, in mid-turn."),
+    click.option("--elide-inputs/--no-elide-inputs", cls=PolicyOption, default=None,
+                 help="Long strings in the arguments of old answered calls go too; default off."),
 )  # fmt: skip
+_SESSION_SWITCHES: tuple[_Decorator, ...] = (
+    click.option("--hygiene/--no-hygiene", cls=PolicyOption, default=None,
+                 help="Results get ids, stubs, caps and diffs; default on."),
+    click.option("--editing/--no-editing", cls=PolicyOption, default=None,
+                 help="The model may edit its own context; default off."),
+    click.option("--protect-first-user/--no-protect-first-user", cls=PolicyOption, default=None,
+                 help="No edit touches the first user message; default on."),
+    click.option("--code-mode/--no-code-mode", cls=PolicyOption, default=None,
+                 help="What results say of the window spells out how to call; default off."),
+)  # fmt: skip
+
+
+def session_policy_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Put what only sessions do on a command that has the shared options."""
+    decorated = command
+    for option in reversed((*map(_policy_option, SESSION_ROWS), *_SESSION_SWITCHES)):
+        decorated = option(decorated)
+    return decorated
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -301,6 +342,9 @@ def _policy_option(row: Row) -> _Decorator:
 def _job(values: dict[str, Any]) -> Job:
     """Take the shared options out of a command's values."""
     given = {row.field: values.pop(row.field) for row in ROWS}
+    given |= {row.field: values.pop(row.field, None) for row in SESSION_ROWS}
+    given |= {field: values.pop(name, None) for field, name in SESSION_SWITCHES.items()}
+    given["elide_inputs"] = values.pop("elide_inputs")
     settings = {field: value for field, value in given.items() if value not in (None, ())}
     recall, no_compaction = values.pop("recall"), values.pop("no_compaction")
     if recall is not None:

@@ -88,8 +88,9 @@ class Policy(
         min_freed: tokens a pass must free to be worth a cache break; default reserve // 10.
         trigger: when a pass is due: `threshold`, or `priced`: also when what it frees is worth the
             cache that it breaks.
-        read, write: price of cached input and of writing it to the cache, per mille of the input
-            price; default the model's.
+        read: price of cached input, per mille of the input price; default the model's.
+        write: price of writing input to the cache, per mille of the input price; default the
+            model's, 1000 where there is no fee.
         patience: how much a priced pass must have cost already to be made, per mille of its price.
         elide_inputs: long strings in the arguments of old answered calls go too.
         reasoning: signed reasoning after a change: `provider` lets the API drop what it no longer

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.formats import blocks, cache_control
+from compactor.core.view import Run
+from compactor.formats import blocks, cache_control, revisions
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import ANTHROPIC, dialect
@@ -33,9 +34,11 @@ from compactor.formats.messages import (
 )
 from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.objects import is_object, members
+from compactor.formats.speech import SHAPES
 
 ROLES = ("user", "assistant", "system")
 SIGNED = ("thinking", "redacted_thinking")
+_SHAPE = SHAPES[ANTHROPIC]
 
 
 class Anthropic:
@@ -62,6 +65,15 @@ class Anthropic:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return remove_signed(root, entry, [{"type": "text", "text": text}])

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.formats import blocks
+from compactor.core.view import Run
+from compactor.formats import blocks, revisions
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import BEDROCK, dialect
@@ -34,11 +35,13 @@ from compactor.formats.messages import (
 )
 from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.objects import is_object
+from compactor.formats.speech import SHAPES
 
 ROLES = ("user", "assistant", "system")
 _BINDABLE = ("adaptive", "enabled")
 """Kinds of thinking that take a binding (providers.md section 1)."""
 _SERVER_TOOL = "server_tool_use"
+_SHAPE = SHAPES[BEDROCK]
 
 
 class Bedrock:
@@ -74,6 +77,15 @@ class Bedrock:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         """The first block that goes becomes the text where nothing else would be left."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path, Reading
-from compactor.formats import blocks
+from compactor.core.view import Run
+from compactor.formats import blocks, revisions
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
@@ -27,10 +28,12 @@ from compactor.formats.messages import (
     word_of,
 )
 from compactor.formats.native import Edit
+from compactor.formats.speech import SHAPES
 
 _KINDS = tuple(kind.value for kind in Kind)
 _IMAGES_MAX = 1000
 """More images than any provider takes in one request."""
+_SHAPE = SHAPES["entries"]
 
 
 class Entries:
@@ -61,6 +64,15 @@ class Entries:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        return revisions.replace_runs(_SHAPE, locate(root, "entries"), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        return revisions.rewrite_text(_SHAPE, locate(root, "entries"), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, locate(root, "entries"), entry, part)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         kind = word_of(message, "kind", _KINDS, at)

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.formats import blocks
+from compactor.core.view import Run
+from compactor.formats import blocks, revisions
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import GEMINI, dialect
@@ -35,6 +36,7 @@ from compactor.formats.messages import (
 )
 from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.objects import is_object, members
+from compactor.formats.speech import SHAPES
 
 _FIELDS = ("contents", "config", "model", "systemInstruction", "tools", "cachedContent")
 ROLES = ("user", "model", "function")
@@ -61,6 +63,7 @@ _SNAKE = MappingProxyType(
         "toolResponse": "tool_response",
     }
 )
+_SHAPE = SHAPES[GEMINI]
 
 
 class Gemini:
@@ -85,6 +88,15 @@ class Gemini:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        return revisions.replace_runs(_SHAPE, _located(root), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        return revisions.rewrite_text(_SHAPE, _located(root), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, _located(root), entry, part)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role, parts, inner = _role(message, at), field(message, "parts"), (*at, "parts")

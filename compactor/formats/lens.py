@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from compactor.core.model import Entry, Path, Reading, Usage
+from compactor.core.view import Run
 from compactor.formats.native import Edit
 
 
@@ -104,19 +105,29 @@ class SignedReasoning(Protocol):
 class Revisions(Protocol):
     """A format in which summaries and edits can be shown: all shapes of requests."""
 
-    def replace_run(self, root: Any, entries: Sequence[Entry], text: str) -> list[Edit]:
-        """Edits that show a run of entries as one user message.
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        """Edits that show each run of entries as one text of the user.
 
         What the entries hold goes, and what is left of a message that holds other entries too
-        stays; the provider's rules on who speaks after whom hold in what comes out.
+        stays. The provider's rules on who speaks after whom hold in what comes out: a text is a
+        message of its own, or a block of the message of the user beside it.
 
         Args:
-            entries: adjacent, oldest first; no call in it has a result outside.
+            entries: all of the request, oldest first. Entries that a run of ours stood for when
+                the request came in have the address of what stands for them.
+            runs: to show, oldest first; no call in one has a result outside of it.
         """
         ...
 
     def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
         """Edits that put `text` in the place of the text `entry.parts[part]`."""
+        ...
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        """The address of the block that `entry.parts[part]` of a user entry comes from.
+
+        That of the message where its content is a text.
+        """
         ...
 
 

@@ -88,6 +88,16 @@ def typed(native: Any, key: str, value: Any) -> Any:
     return getattr(made, _attribute(native, key) or key, value)
 
 
+def alike(native: Any, plain: dict[str, Any]) -> Any:
+    """A plain object as a model of the kind that `native` is, where that can be one."""
+    if not is_model(native):
+        return plain
+    try:
+        return type(native).model_validate(plain)
+    except ValueError:  # what pydantic raises is one
+        return plain
+
+
 def _attribute(native: Any, key: str) -> str | None:
     """The name of the attribute that holds a key, given by that name or by its name on the wire."""
     fields = type(native).model_fields

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.formats import blocks, prompt_cache
+from compactor.core.view import Run
+from compactor.formats import blocks, prompt_cache, revisions
 from compactor.formats.blocks import Readers, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_CHAT, dialect
@@ -32,11 +33,13 @@ from compactor.formats.messages import (
 )
 from compactor.formats.native import Edit, compact_json
 from compactor.formats.objects import is_object
+from compactor.formats.speech import SHAPES
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _BREAKPOINTS = ("cache_control", prompt_cache.KEY)
 _MARKED_ROLES = ("system", "developer", "user", "tool")
+_SHAPE = SHAPES[OPENAI_CHAT]
 
 
 class OpenAIChat:
@@ -64,6 +67,15 @@ class OpenAIChat:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
         message = value_at(root, entry.at)

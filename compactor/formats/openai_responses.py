@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compactor.core.model import Entry, Kind, Path, Reading
-from compactor.formats import blocks, prompt_cache
+from compactor.core.view import Run
+from compactor.formats import blocks, prompt_cache, revisions
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_RESPONSES, is_responses
 from compactor.formats.messages import (
@@ -30,6 +31,7 @@ from compactor.formats.messages import (
 from compactor.formats.native import Edit
 from compactor.formats.responses_calls import STREAMS
 from compactor.formats.responses_items import ITEMS, say_item
+from compactor.formats.speech import SHAPES
 
 _BREAKPOINTS = ("cache_control", prompt_cache.KEY)
 _MARKED = {
@@ -38,6 +40,7 @@ _MARKED = {
     "custom_tool_call_output": "output",
 }
 """Items whose content may have cache breakpoints → the key of the content."""
+_SHAPE = SHAPES[OPENAI_RESPONSES]
 
 
 class OpenAIResponses:
@@ -68,6 +71,19 @@ class OpenAIResponses:
         self, root: Any, entry: Entry, call: int, path: Path, text: str
     ) -> list[Edit]:
         return blocks.rewrite_argument(root, entry.calls[call], path, text)
+
+    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
+        if isinstance(field(root, "input"), str):
+            return [Edit(("input",), run.text) for run in runs]
+        return revisions.replace_runs(_SHAPE, _locate(root), entries, runs)
+
+    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
+        if isinstance(field(root, "input"), str):
+            return [Edit(("input",), text)]
+        return revisions.rewrite_text(_SHAPE, _locate(root), entry, part, text)
+
+    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
+        return revisions.block_of(self, _SHAPE, _locate(root), entry, part)
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
         if isinstance(field(root, "input"), str):

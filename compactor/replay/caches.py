@@ -45,6 +45,7 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     answers: the model's last answer is served too.
     leaves_last: the last token is always computed.
     image_rule: taking an image away makes everything after the system prompt unknown.
+    ideal: it is no provider's: another model finds it too.
     """
 
     name: str
@@ -62,13 +63,14 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     answers: bool = False
     leaves_last: bool = False
     image_rule: bool = False
+    ideal: bool = False
 
 
 CACHES: Final = {
     row.name: row
     for row in (
         CacheModel(
-            name="prefix", kind="common", fee=True,
+            name="prefix", kind="common", fee=True, ideal=True,
             source="ideal: serves all that the request has in common with an earlier one, for ever",
         ),
         CacheModel(
@@ -95,8 +97,9 @@ CACHES: Final = {
         ),
         CacheModel(
             name="gemini", kind="common", rules=("gemini_implicit",),
-            ttl_ms=TTLS["24h"], min_tokens=4096,
-            source="ai.google.dev caching (2026-09), implicit, A3",
+            ttl_ms=TTLS["24h"], min_tokens=4096, step=4096,
+            source="ai.google.dev caching (2026-09), implicit, A3; the step is not documented: it "
+            "comes closest to what recordings of gemini-3-flash counted",
         ),
         CacheModel(
             name="deepseek", kind="marks", rules=("deepseek_prefix_units",),
@@ -115,19 +118,27 @@ CACHES: Final = {
 }  # fmt: skip
 
 
-def cache_of(spelled: Spelled | None, model: Model | None) -> CacheModel:
+FAMILIES: Final = {
+    "claude": "anthropic", "gpt-": "openai-old", "gemini": "gemini", "deepseek": "deepseek",
+}  # fmt: skip
+"""What is in the name of a model that the table does not know → its cache, most likely."""
+
+
+def cache_of(spelled: Spelled | None, model: Model | None, name: str = "") -> CacheModel:
     """The cache that a spelling names, with its settings; the model's without one.
 
     Args:
         spelled: `NAME[:ttl=…,placement=…,min=…,size=…]`.
         model: its smallest cached prompt holds where it has this cache.
+        name: the model's, where the table does not know it.
 
     Raises:
         PolicyError: `policy.unknown_key`, `policy.range`.
     """
     if spelled is None:
         rule = model.cache_rule if model else ""
-        row = next((row for row in CACHES.values() if rule in row.rules), CACHES["prefix"])
+        likely = next((cache for part, cache in FAMILIES.items() if part in name), "prefix")
+        row = next((row for row in CACHES.values() if rule in row.rules), CACHES[likely])
         spelled = Spelled(row.name, {}, row.name)
     if spelled.name not in CACHES:
         raise PolicyError(
@@ -163,23 +174,22 @@ class Served(NamedTuple):
     uncached: int
 
 
-def colds(requests: Sequence[Asked], ttl_ms: int) -> list[bool]:
-    """Of each request but the first, whether everything cached had expired before it.
+def colds(requests: Sequence[Asked], cache: CacheModel) -> list[bool]:
+    """Of each request, whether everything cached had expired before it; of the first it is not so.
 
     Also when another model answers: caches are of a model. Without times nothing expires.
     """
-    found, last = [], None
-    for asked in requests:
-        found.append(last is not None and _is_cold(last, asked, ttl_ms))
-        last = asked
-    return found
+    pairs = zip((None, *requests), requests, strict=False)
+    return [last is not None and _is_cold(last, asked, cache) for last, asked in pairs]
 
 
-def _is_cold(last: Asked, asked: Asked, ttl_ms: int) -> bool:
+def _is_cold(last: Asked, asked: Asked, cache: CacheModel) -> bool:
+    if cache.ideal:
+        return False
     if last.model != asked.model and last.model and asked.model:
         return True
     rested = asked.time_ms - last.time_ms if last.time_ms and asked.time_ms else 0
-    return bool(ttl_ms) and rested > ttl_ms
+    return bool(cache.ttl_ms) and rested > cache.ttl_ms
 
 
 class Cache:

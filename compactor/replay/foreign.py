@@ -11,7 +11,7 @@ import json
 import re
 from typing import Final
 
-from compactor.core.model import Entry, Kind, PartKind, plain_arguments
+from compactor.core.model import Entry, Kind, PartKind
 
 _ROLES: Final = {Kind.USER: "user", Kind.ASSISTANT: "assistant", Kind.SYSTEM: "system"}
 _LANGCHAIN_MESSAGE: Final = 3
@@ -133,7 +133,9 @@ def lean_stub(entry: Entry) -> str:
         )
     if len(lines) <= 5:
         return body
-    return "\n".join([*lines[:3], f"[...{len(lines) - 5} lines pruned by lean-ctx...]", *lines[-2:]])
+    return "\n".join(
+        [*lines[:3], f"[...{len(lines) - 5} lines pruned by lean-ctx...]", *lines[-2:]]
+    )
 
 
 def characters(entry: Entry) -> int:

@@ -139,4 +139,3 @@ class _Protected:
                 left.append(seq)
         self._old, self.prunable = left, sum(self._sizes[seq] for seq in left)
         return changes
-

@@ -182,9 +182,13 @@ def _afters(
         found.append(_After(end, spent_to, tuple(sorted(over)), 0))
     plain = [seq for seq in fold.candidates.plain if seq in gains]
     sums = list(accumulate((gains[seq] for seq in plain), initial=0))
-    return [
-        after._replace(
-            freed=sums[bisect_left(plain, after.end)] + sum(gains[seq] for seq in after.over)
-        )
-        for after in found
-    ], plain, gains
+    return (
+        [
+            after._replace(
+                freed=sums[bisect_left(plain, after.end)] + sum(gains[seq] for seq in after.over)
+            )
+            for after in found
+        ],
+        plain,
+        gains,
+    )

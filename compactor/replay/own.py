@@ -14,7 +14,6 @@ from typing import Final
 
 import msgspec
 
-from compactor.config import load_policy
 from compactor.core.compact import compact
 from compactor.core.errors import PolicyError
 from compactor.core.fold import Fold
@@ -45,6 +44,8 @@ def policy_of(given: Spelled, base: Policy) -> Policy | None:
         settings = {SPELLING.get(k, k): _value(v) for k, v in given.settings.items()}
         return _over(base, policy_from(settings, given.text), trigger=given.name)
     if given.text.endswith((".toml", ".json")):
+        from compactor.config import load_policy  # only who has a file pays for its parsers
+
         return _over(base, load_policy(given.text))
     return None
 

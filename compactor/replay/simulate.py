@@ -68,11 +68,6 @@ class Replayed(NamedTuple):
     regret: float
 
 
-def cold_requests(recording: Recording, cache: CacheModel) -> list[bool]:
-    """Of each request, whether everything that this cache had has expired."""
-    return colds(recording.requests, cache.ttl_ms)
-
-
 def simulate(
     recording: Recording, steps: Iterator[Step], terms: Terms, named: Named | None = None
 ) -> Replayed:
@@ -85,7 +80,7 @@ def simulate(
     Returns:
         a row a request. O(entries + what is read anew).
     """
-    cold = cold_requests(recording, terms.cache)
+    cold = colds(recording.requests, terms.cache)
     prompt, cache, rows = Prompt(recording), Cache(terms.cache), []
     regret = Regret(recording, named) if named is not None else None
     anchor = 0

@@ -126,7 +126,7 @@ def pydantic_harness(recording: Recording, given: Spelled) -> Iterator[Step]:
     chars = list(accumulate(map(characters, recording.entries), initial=0))
     saved, each, last_n, gone = 0, shown(recording, text).tokens, 0, 0
     for asked in recording.requests:
-        size = _reported(recording, last_n) - saved if last_n else 0
+        size = recording.upto[last_n] - saved if last_n else 0
         answered = last_n + (0 < last_n < asked.n and _is_turn(recording, last_n))
         size += recording.upto[answered] - recording.upto[last_n]
         size += (chars[asked.n] - chars[answered]) // 4
@@ -143,11 +143,6 @@ def pydantic_harness(recording: Recording, given: Spelled) -> Iterator[Step]:
         saved += sum(recording.tokens[seq] - each for seq in going)
         last_n = asked.n
         yield step(results.go(going, text))
-
-
-def _reported(recording: Recording, n: int) -> int:
-    """What the provider says that a request over n entries had, were nothing cleared."""
-    return recording.upto[n]
 
 
 def _is_turn(recording: Recording, seq: int) -> bool:

@@ -17,7 +17,6 @@ from compactor.core.journal import (
     AnyRecord,
     DeclinedRecord,
     EditRecord,
-    Header,
     ReadoutRecord,
     active,
 )
@@ -150,7 +149,7 @@ class Editor:
 
     def tell(self, tx: Transaction, share: int) -> None:
         """Record that a share was told."""
-        if any(isinstance(record, Header) for record in self._kept.records):
+        if self._kept.begun:
             self._record(tx, ReadoutRecord(len(self._kept.branch), share))
 
     def _standing(self) -> Sequence[AnyRecord]:

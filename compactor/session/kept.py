@@ -16,6 +16,7 @@ from compactor.core.facts import Facts, insertion_key
 from compactor.core.fold import Fold
 from compactor.core.journal import (
     AnyRecord,
+    Header,
     InsertionRecord,
     Journal,
     active,
@@ -60,6 +61,11 @@ class Kept:
         self.refresh()
 
     # reading
+
+    @property
+    def begun(self) -> bool:
+        """Whether the journal has its header: a request was prepared, or the view changed."""
+        return any(isinstance(record, Header) for record in self.records)
 
     def refresh(self) -> None:
         """Take up what another process wrote. O(1) when nothing was."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -21,6 +22,7 @@ from compactor.core.journal import AnyRecord, InsertionRecord, Journal, RecallOf
 from compactor.core.model import Call, Kind
 from compactor.core.policy import Policy
 from compactor.core.resume import Forced
+from compactor.formats.lens import Revisions
 from compactor.loop import loop
 from compactor.models import ModelTable
 from compactor.numbers import context_numbers
@@ -32,6 +34,7 @@ from compactor.session.editing import Edited, Editor, readout_shares
 from compactor.session.kept import Kept
 from compactor.session.state import Mark
 from compactor.store import SqliteStore, Store, StoredResult, Transaction
+from compactor.transcript import Transcript
 
 
 class Session:
@@ -241,7 +244,7 @@ class Session:
 
         def write(tx: Transaction) -> None:
             given = read_request(request, None, self._format)
-            self._kept.keep(tx, self._laid(given.entries), definitions.is_recall)
+            self._kept.keep(tx, self._laid(given.transcript), definitions.is_recall)
 
         with self._lock:
             self._kept.write(write)
@@ -417,8 +420,15 @@ class Session:
         Returns:
             summary and table of the files read, as the model sees it.
         """
+
+        def write(tx: Transaction) -> str:
+            kept = self._kept
+            if not kept.begun:
+                kept.record(tx, *self._stand()[1][len(kept.records) :])
+            return turns.summarise(kept, tx, text, upto)
+
         with self._lock:
-            return self._kept.write(lambda tx: turns.summarise(self._kept, tx, text, upto))
+            return self._kept.write(write)
 
     def mark(self) -> Mark:
         """A place to rewind to: what stands now."""
@@ -520,7 +530,7 @@ class Session:
         def write(tx: Transaction) -> Outcome:
             kept = self._kept
             given = read_request(request, kept.take_workings(), self._format)
-            matched = self._laid(given.entries)
+            matched = self._laid(given.transcript)
             own = Own(
                 matched.entries, matched.labels, kept.text_of_result, matched.carried, self.id
             )
@@ -632,9 +642,12 @@ class Session:
         if changed:
             self.editor.decline("edit.outside_call")
 
-    def _laid(self, entries: Sequence[Any]) -> Matched:
-        kept = self._kept
-        return lay(entries, kept.branch, kept.view(), kept.next_seq, kept.entry_at)
+    def _laid(self, transcript: Transcript) -> Matched:
+        kept, lens = self._kept, transcript.lens
+        block_of = partial(lens.block_of, transcript.root) if isinstance(lens, Revisions) else None
+        return lay(
+            transcript.entries, kept.branch, kept.view(), kept.next_seq, kept.entry_at, block_of
+        )
 
     def _describe(self, tx: Transaction, format_name: str, outcome: Outcome) -> None:
         """What lists of sessions say."""

@@ -20,6 +20,8 @@ def summarise(kept: Kept, tx: Transaction, text: str, upto: int | None) -> str:
     """Hide what lies below a seq behind a summary and the table of the files read there."""
     end = _section_start(kept, len(kept.branch) if upto is None else kept.position(upto))
     shown = text + TableWriter(loop()).summary(_reads_before(kept, end))
+    if not end:  # nothing lies below
+        return shown
     below = tuple(kept.branch.digests[_cutoff(kept) : end])
     kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below))
     kept.put(tx, kept.state.summarised_upto(kept.seq_at(end)))
@@ -47,7 +49,7 @@ def rewind(kept: Kept, tx: Transaction, to: int | Mark) -> None:
         later = (i for i, record in enumerate(standing) if record.n > position)
         count = next(later, len(standing))
     gone = range(kept.seq_at(position), kept.next_seq)
-    if kept.records:
+    if kept.begun:
         kept.record(tx, RewindRecord(position, count, "taken back"))
     tx.set_live(position, ())
     kept.put(tx, kept.state.without(gone, tuple(kept.book.pending)))

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import msgspec
 
 from compactor import models
-from compactor.cli.options import ROWS, SWITCHES
+from compactor.cli.options import ROWS, SESSION_ROWS, SESSION_SWITCHES, SWITCHES
 from compactor.core.journal import AnyRecord, Header, RewindRecord, Standing
 from compactor.core.model import Kind
 from compactor.core.policy import SPELLING, Policy, Rules, resolve
@@ -32,9 +32,11 @@ _RULE_OF = {"reserve_tokens": "reserve", "evidence_budget_tokens": "evidence_bud
 def policy() -> Iterator[str]:
     """Every setting: its spellings, its default, what it means."""
     rules = resolve(Policy(window=EXAMPLE_WINDOW), None, loop().compaction)
-    flags = {row.field: row.flag for row in ROWS}
+    flags = {row.field: row.flag for row in (*ROWS, *SESSION_ROWS)}
     flags |= {"recallable": "--recall", "enabled": "--no-compaction"}
-    assert set(SWITCHES) <= set(flags)
+    flags |= {"elide_inputs": "--elide-inputs", "hygiene": "--no-hygiene", "editing": "--editing"}
+    flags |= {"protect_first_user": "--no-protect-first-user", "code_mode": "--code-mode"}
+    assert {*SWITCHES, *SESSION_SWITCHES} <= set(flags)
     meanings = _arguments(Policy)
     heads = ("in Python", "in a file", "as a flag", "by default", "meaning")
     yield from table(
@@ -57,6 +59,10 @@ def _default(field: msgspec.structs.FieldInfo, rules: Rules) -> str:
     value = getattr(rules, _RULE_OF.get(field.name, field.name), field.default)
     if field.name in ("window", "overhead_tokens", "model", "counter", "counter_scale"):
         return ""
+    if field.name in ("read", "write", "patience"):
+        return "the model's" if field.name != "patience" else _spelled(loop().compaction.patience)
+    if field.name in ("remind_at", "last_margin"):
+        return _spelled(getattr(loop().editing, field.name))
     return _spelled(value)
 
 

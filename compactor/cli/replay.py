@@ -1,0 +1,315 @@
+"""`compactor replay`: what recordings would have cost under other policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from compactor import models as model_table
+from compactor.cli.columns import aligned
+from compactor.cli.options import (
+    all_threads_option,
+    check_sources,
+    format_option,
+    models_option,
+    paths_argument,
+    positive_number,
+    quiet_option,
+    strict_option,
+    thread_option,
+)
+from compactor.cli.recordings import Read, Reading, recordings
+from compactor.cli.says import counted
+from compactor.cli.screen import note, note_findings, plain, show, to_json
+from compactor.core.errors import Finding, InputError, PolicyError
+from compactor.core.policy import Policy
+from compactor.models import ModelTable
+from compactor.replay import Bench, Replay, Row, Truth, against_usage
+from compactor.replay.prices import Tariff
+from compactor.replay.run import tariff_given
+
+POLICIES = ("none", "threshold", "priced")
+"""What is replayed where no policy is named."""
+_NO_VALUE = "-"
+_COLUMNS = (
+    *("file", "policy", "requests", "sent", "cached", "written", "uncached", "cost"),
+    *("to none", "to optimum", "breaks", "passes", "overflow", "regret"),
+)
+_REQUESTS = (
+    *("request", "entries", "sent", "cached", "written", "uncached", "cost", "stable"),
+    *("broken", "passes", "tier", "overflow", "cold"),
+)
+_TRUTH = ("file", "cache", "requests", "median", "90 %", "tokens", "whole", "causes")
+
+policy_option = click.option(
+    "--policy", "policies", multiple=True, metavar="POLICY",
+    help="none, threshold or priced with settings (priced:keepRecent=16,window=200000), a config "
+    "file, or what others do: mask:last=10, clear-tool-uses, langchain-clear-tool-uses, "
+    "opencode-prune, gemini-cli-mask, staircase, pydantic-harness, sliding:messages=40. "
+    "Repeatable; default none, threshold, priced.",
+)  # fmt: skip
+window_option = click.option(
+    "--window", type=positive_number, metavar="N",
+    help="Context window in tokens; wins over the model's.",
+)  # fmt: skip
+cache_option = click.option(
+    "--cache", metavar="CACHE",
+    help="prefix (ideal), anthropic[:ttl=1h,placement=tail+frontier], openai, openai-5.5, "
+    "openai-old, gemini, deepseek, blocks[:size=16], automatic; default the recorded model's.",
+)  # fmt: skip
+prices_option = click.option(
+    "--prices", metavar="FILE",
+    help='Prices instead of the model\'s: {"prices": [row, ...]}, rows as in data/models.json.',
+)  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """What holds for every recording."""
+
+    base: Policy
+    cache: str | None
+    prices: Tariff | None
+    table: ModelTable | None
+
+    def bench(self, read: Read) -> Bench:
+        return Bench(
+            read.transcript, self.base, cache=self.cache, prices=self.prices, table=self.table
+        )
+
+
+@click.command("replay", short_help="Show what recordings would have cost under other policies.")
+@paths_argument
+@policy_option
+@window_option
+@cache_option
+@prices_option
+@click.option("--requests", "each", is_flag=True, help="Also a row for each request.")
+@click.option(
+    "--against-usage", is_flag=True,
+    help="Compare the simulated cache with what the recordings say was cached.",
+)  # fmt: skip
+@format_option
+@thread_option
+@all_threads_option
+@models_option
+@strict_option
+@click.option("--json", "as_json", is_flag=True, help="All numbers, as JSON.")
+@quiet_option
+def command(
+    paths: tuple[str, ...],
+    policies: tuple[str, ...],
+    window: int | None,
+    cache: str | None,
+    prices: str | None,
+    each: bool,
+    against_usage: bool,
+    format: str | None,  # noqa: A002
+    thread: str,
+    all_threads: bool,
+    models: str | None,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show what recordings would have cost under other policies.
+
+    Replays the requests of each recording: what would have been sent, what the provider's prompt
+    cache could have served, what that costs, against doing nothing and, with --cache prefix,
+    against the best that hindsight allows; how often the cache broke; and how often the model used
+    an identifier that it could not have seen any more. Nothing is sent. Folders are walked as by
+    `inspect`.
+
+    \b
+    Examples:
+      compactor replay session.jsonl
+      compactor replay ~/.claude/projects --policy priced --policy mask:last=10
+      compactor replay session.jsonl --policy priced:keepRecent=16 --cache prefix --requests
+      compactor replay session.jsonl --against-usage
+    """
+    check_sources(paths, thread, all_threads=all_threads)
+    asked = asked_for(window, cache, prices, models)
+    read = recordings(paths, Reading(format, thread, all_threads, strict, quiet))
+    if against_usage:
+        _truth(read, asked, each=each, as_json=as_json)
+        return
+    found = list(replayed(read, policies or POLICIES, asked, quiet=quiet))
+    if not found:
+        raise nothing_replayed()
+    if as_json:
+        show(to_json({"files": [_json(name, made, each=each) for name, made in found]}))
+        return
+    show("\n".join(_table(found)))
+    if each:
+        show("\n".join(line for name, made in found for line in _each(name, made)))
+
+
+def asked_for(
+    window: int | None, cache: str | None, prices: str | None, models: str | None
+) -> Asked:
+    """The options that all replays share.
+
+    Raises:
+        PolicyError: a file cannot be used.
+    """
+    table = model_table.load(models) if models else None
+    return Asked(Policy(window=window), cache, tariff_given(prices), table)
+
+
+def replayed(
+    read: Iterator[Read], policies: Sequence[str], asked: Asked, *, quiet: bool
+) -> Iterator[tuple[str, Replay]]:
+    """Each recording under each policy.
+
+    Raises:
+        PolicyError: of a file that was named; in folders it is passed over.
+    """
+    said: dict[tuple[str, str], Finding] = {}
+    for each in read:
+        if not each.transcript.entries:
+            continue
+        try:
+            bench = asked.bench(each)
+            made = [bench.replay(policy) for policy in policies]
+        except PolicyError as error:
+            if each.named or error.code != "policy.model_unknown":
+                raise
+            note(f"note: passed over: {plain(f'{each.name}: {error}')} [{error.code}]")
+            continue
+        said |= {(f.code, f.message): f for f in (*bench.recording.findings, *bench.findings)}
+        yield from ((each.name, replay) for replay in made)
+    if not quiet:
+        note_findings(said.values())
+
+
+def nothing_replayed() -> InputError:
+    return InputError(
+        "there is no recording to replay",
+        code="input.no_usage",
+        hint="name a transcript, or a folder that holds some",
+    )
+
+
+def _json(name: str, made: Replay, *, each: bool) -> dict[str, Any]:
+    row = {"file": name, **made.row()}
+    if made.findings:
+        row["findings"] = msgspec.to_builtins(made.findings)
+    return row | ({"rows": msgspec.to_builtins(made.rows)} if each else {})
+
+
+def _table(found: Sequence[tuple[str, Replay]]) -> list[str]:
+    """A line a recording and policy; sums a policy where there are several recordings."""
+    cells = [_cells(name, made) for name, made in found]
+    by_policy: dict[str, list[Replay]] = {}
+    for _, made in found:
+        by_policy.setdefault(made.policy, []).append(made)
+    if len(found) > len(by_policy):
+        cells += [_sums(policy, group) for policy, group in by_policy.items()]
+    return aligned(_COLUMNS, cells, _COLUMNS[2:])
+
+
+def _cells(name: str, made: Replay) -> tuple[str, ...]:
+    best = made.cost_to_optimum
+    return (
+        plain(name),
+        made.policy,
+        *(f"{count:,}" for count in (made.requests, made.tokens_sent, made.cached)),
+        *(f"{count:,}" for count in (made.written, made.uncached)),
+        dollars(made.cost_nano),
+        f"{made.cost_to_none:.2f}",
+        _NO_VALUE if best is None else f"{best:.3f}",
+        *(f"{count:,}" for count in (made.breaks, made.passes, made.overflow_requests)),
+        f"{made.regret:.1%}",
+    )
+
+
+def _sums(policy: str, group: Sequence[Replay]) -> tuple[str, ...]:
+    """A policy over all recordings; ratios by the sums, regret as a mean."""
+    names = ("requests", "tokens_sent", "cached", "written", "uncached", "cost_nano")
+    sums = {name: sum(getattr(made, name) for made in group) for name in names}
+    counts = (sum(getattr(made, name) for made in group) for name in _COUNTS)
+    best = [made.cost_nano / made.cost_to_optimum for made in group if made.cost_to_optimum]
+    nothing = sum(made.cost_nano / made.cost_to_none for made in group if made.cost_to_none)
+    cost = sums.pop("cost_nano")
+    return (
+        f"all {counted(len(group), 'recording', 'recordings')}",
+        policy,
+        *(f"{value:,}" for value in sums.values()),
+        dollars(cost),
+        f"{cost / nothing if nothing else 1:.2f}",
+        f"{cost / sum(best):.3f}" if len(best) == len(group) else _NO_VALUE,
+        *(f"{count:,}" for count in counts),
+        f"{sum(made.regret for made in group) / len(group):.1%}",
+    )
+
+
+_COUNTS = ("breaks", "passes", "overflow_requests")
+
+
+def dollars(cost_nano: int) -> str:
+    """Nano-dollars as dollars with four places."""
+    cents = (cost_nano + 50_000) // 100_000
+    return f"${cents // 10_000:,}.{cents % 10_000:04}"
+
+
+def _each(name: str, made: Replay) -> Iterator[str]:
+    """The requests of one replay."""
+    yield ""
+    yield f"{plain(name)}, {made.policy}"
+    yield from aligned(_REQUESTS, [_request(row) for row in made.rows], _REQUESTS)
+
+
+def _request(row: Row) -> tuple[str, ...]:
+    counts = (row.request, row.entries, row.tokens_sent, row.cached, row.written, row.uncached)
+    return (
+        *(f"{count:,}" for count in counts),
+        dollars(row.cost_nano),
+        f"{row.stable_prefix:,}",
+        _yes(row.broken),
+        f"{row.passes:,}",
+        row.tier or _NO_VALUE,
+        _yes(row.overflow),
+        _yes(row.cold),
+    )
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else _NO_VALUE
+
+
+def _truth(read: Iterator[Read], asked: Asked, *, each: bool, as_json: bool) -> None:
+    """Compare with recorded usage; recordings without are left out.
+
+    Raises:
+        InputError: none has any.
+    """
+    checked = ((r.name, against_usage(r.transcript, cache=asked.cache, models=asked.table))
+               for r in read)  # fmt: skip
+    found = [(name, truth) for name, truth in checked if truth is not None]
+    if not found:
+        raise InputError(
+            "no recording holds what the provider counted",
+            code="input.no_usage",
+            hint="`compactor inspect` shows what a file records",
+        )
+    if as_json:
+        rows = [{"file": name, **msgspec.to_builtins(truth)} for name, truth in found]
+        show(to_json({"files": [row if each else row | {"rows": []} for row in rows]}))
+        return
+    lines = aligned(_TRUTH, [_truth_cells(*both) for both in found], _TRUTH[2:6])
+    show("\n".join(["errors of the cached share, in points; of the tokens, in per cent", *lines]))
+
+
+def _truth_cells(name: str, truth: Truth) -> tuple[str, ...]:
+    causes = ", ".join(f"{cause} {count:,}" for cause, count in truth.causes.items())
+    tenths = (truth.median, truth.percent_90, truth.tokens_median)
+    return (
+        plain(name),
+        truth.cache,
+        f"{truth.requests:,}",
+        *(f"{value // 10}.{value % 10}" for value in tenths),
+        "yes" if truth.whole else "no",
+        causes,
+    )

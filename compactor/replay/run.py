@@ -1,0 +1,243 @@
+"""A recording replayed under one policy after the other, beside doing nothing and the optimum.
+
+`Bench` holds what all policies of a recording share: tokens, identifiers, the cost of doing
+nothing, optima. `replay` is the Python surface. Specification: DESIGN section 9, docs/replay.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compactor import models as model_table
+from compactor.core.errors import Finding, PolicyError
+from compactor.core.policy import Policy, Rules
+from compactor.models import ModelTable, Prices
+from compactor.replay.caches import CacheModel, cache_of, colds
+from compactor.replay.optimum import Optimum, optimum
+from compactor.replay.own import NAMES, own, policy_of, rules_of
+from compactor.replay.prices import Tariff, load_prices, tariff_from, tariff_of
+from compactor.replay.recording import Recording, recording_of
+from compactor.replay.regret import Named
+from compactor.replay.results import Step
+from compactor.replay.simulate import Row, Terms, simulate
+from compactor.replay.spelling import Spelled, spelled
+from compactor.replay.strategies import STRATEGIES
+from compactor.transcript import Transcript, load
+
+NONE = "none"
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """A recording under one policy. Sizes are sums over its requests, in tokens.
+
+    policy: as it was spelled; cache: by name.
+    rows: of each request; `requests` is their number.
+    cost_nano: nano-dollars, without answers.
+    cost_to_none: cost, as a multiple of doing nothing; 1.0 where that is free.
+    cost_to_optimum: as a multiple of the hindsight optimum under the same window and recent region;
+        None for other caches than `prefix`, and where there is none.
+    breaks: requests that the one before is no prefix of.
+    regret: share of identifiers that the model used and could not see any more.
+    """
+
+    policy: str
+    format: str
+    model: str
+    cache: str
+    window: int | None
+    requests: int
+    tokens_sent: int
+    cached: int
+    written: int
+    uncached: int
+    cost_nano: int
+    cost_to_none: float
+    cost_to_optimum: float | None
+    breaks: int
+    passes: int
+    overflow_requests: int
+    regret: float
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[Row, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """The sums, as `--json` gives them."""
+        fields = (name for name in self.__struct_fields__ if name not in ("findings", "rows"))
+        return {name: getattr(self, name) for name in fields}
+
+
+class Bench:
+    """What the replays of one recording share.
+
+    Args:
+        transcript: the recording.
+        base: what holds where a policy's spelling says nothing.
+        cache: spelled; None is that of the recording's model.
+        prices: None takes the model's.
+        table: of models.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        base: Policy,
+        *,
+        cache: str | None = None,
+        prices: Tariff | None = None,
+        table: ModelTable | None = None,
+    ) -> None:
+        self.base = base
+        self.format = transcript.format
+        self.recording = recording_of(transcript, base, table or model_table.built_in())
+        known, name = self.recording.model, self.recording.model_name
+        self.cache: CacheModel = cache_of(spelled(cache) if cache else None, known, name)
+        tariff, self.findings = (prices, ()) if prices is not None else tariff_of(known)
+        self.tariff = tariff
+        self.named = Named(self.recording)
+        self._cold = colds(self.recording.requests, self.cache)
+        self._optima: dict[tuple[Rules, bool], Optimum | None] = {}
+        self._none: int | None = None
+
+    def replay(self, policy: str | Policy) -> Replay:
+        """The recording under one policy, by its spelling or as it is.
+
+        Raises:
+            PolicyError: as `policy_of`; `policy.model_unknown` where a policy needs a window.
+        """
+        name = policy if isinstance(policy, str) else policy.trigger
+        given = spelled(name) if isinstance(policy, str) else None
+        ours = policy_of(given, self.base) if given is not None else policy
+        if not isinstance(ours, Policy):
+            assert given is not None
+            return self._summed(name, _strategy(self.recording, given), self._default())
+        rules = rules_of(self.recording, ours)
+        steps = own(
+            self.recording,
+            rules,
+            self._cold,
+            recallable=ours.recallable,
+            images_reset=self.cache.image_rule,
+        )
+        return self._summed(name, steps, rules, recallable=ours.recallable)
+
+    def unmodified(self) -> Sequence[Row]:
+        """A row a request, nothing changed."""
+        steps = _strategy(self.recording, spelled(NONE))
+        return simulate(self.recording, steps, Terms(self.cache, self.tariff, None)).rows
+
+    def _default(self) -> Rules | None:
+        """The rules that a strategy of others is compared with; None without a window."""
+        if self.base.window is None and self.recording.window is None:
+            return None
+        return rules_of(self.recording, self.base)
+
+    def _summed(
+        self, name: str, steps: Iterator[Step], rules: Rules | None, *, recallable: bool = False
+    ) -> Replay:
+        window = rules.window if rules is not None else self.recording.window
+        made = simulate(self.recording, steps, Terms(self.cache, self.tariff, window), self.named)
+        cost = sum(row.cost_nano for row in made.rows)
+        nothing = cost if name == NONE else self._nothing()
+        best = self._optimum(rules, recallable) if rules is not None else None
+        return Replay(
+            policy=name,
+            format=self.format,
+            model=self.recording.model_name,
+            cache=self.cache.name,
+            window=window,
+            requests=len(made.rows),
+            tokens_sent=sum(row.tokens_sent for row in made.rows),
+            cached=sum(row.cached for row in made.rows),
+            written=sum(row.written for row in made.rows),
+            uncached=sum(row.uncached for row in made.rows),
+            cost_nano=cost,
+            cost_to_none=_ratio(cost, nothing),
+            cost_to_optimum=None if best is None else _ratio(cost, best.cost_nano),
+            breaks=sum(row.broken for row in made.rows),
+            passes=sum(row.passes for row in made.rows),
+            overflow_requests=sum(row.overflow for row in made.rows),
+            regret=round(made.regret, 4),
+            findings=(*self.recording.findings, *self.findings),
+            rows=tuple(made.rows),
+        )
+
+    def _nothing(self) -> int:
+        """The cost of doing nothing, once."""
+        if self._none is None:
+            self._none = sum(row.cost_nano for row in self.unmodified())
+        return self._none
+
+    def _optimum(self, rules: Rules, recallable: bool) -> Optimum | None:
+        """The optimum of some rules, once; only the ideal cache has one."""
+        if not self.cache.ideal:
+            return None
+        key = (rules, recallable)
+        if key not in self._optima:
+            found = optimum(self.recording, rules, self.tariff, recallable=recallable)
+            self._optima[key] = found
+        return self._optima[key]
+
+
+def _strategy(recording: Recording, given: Spelled) -> Iterator[Step]:
+    """The steps of a strategy of others.
+
+    Raises:
+        PolicyError: `policy.unknown_key`.
+    """
+    if given.name not in STRATEGIES:
+        raise PolicyError(
+            f"unknown policy {given.name!r}",
+            code="policy.unknown_key",
+            path=given.text,
+            hint=f"known: {', '.join((*STRATEGIES, *NAMES))}, or a config file",
+        )
+    return STRATEGIES[given.name](recording, given)
+
+
+def _ratio(cost: int, other: int) -> float:
+    return round(cost / other, 4) if other else 1.0
+
+
+def tariff_given(prices: str | Path | list[Prices] | None) -> Tariff | None:
+    """The tariff of a file or of rows; None where none is given."""
+    if prices is None:
+        return None
+    return tariff_from(prices) if isinstance(prices, list) else load_prices(prices)
+
+
+def replay(
+    transcript: str | Path | Transcript,
+    policy: str | Policy | None = None,
+    *,
+    cache: str | None = None,
+    prices: str | Path | list[Prices] | None = None,
+    window: int | None = None,
+    models: ModelTable | None = None,
+) -> Replay:
+    """What a recording would have cost under a policy, request by request.
+
+    Args:
+        transcript: a recording, as a file or as it was loaded.
+        policy: a spelling as after `--policy`, or a policy; None is the default policy.
+        cache: `NAME[:key=value,…]` as after `--cache`; None is that of the recording's model.
+        prices: a file as after `--prices`, or its rows; None takes the model's.
+        window: tokens; None takes the policy's, else the model's.
+        models: what is known of models instead of the table that ships.
+
+    Returns:
+        the sums, with a row a request. O(the recording), the optimum aside.
+
+    Raises:
+        InputError: as `load`.
+        PolicyError: an unknown policy, cache or setting; no window is known.
+    """
+    read = transcript if isinstance(transcript, Transcript) else load(transcript)
+    base = policy if isinstance(policy, Policy) else Policy()
+    if window is not None:
+        base = msgspec.structs.replace(base, window=window)
+    bench = Bench(read, base, cache=cache, prices=tariff_given(prices), table=models)
+    return bench.replay(policy if isinstance(policy, str) else base)

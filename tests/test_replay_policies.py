@@ -1,0 +1,123 @@
+"""Spellings of policies and caches, requests, regret, recommendations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from replay_kit import bench, lab
+
+import compactor
+from compactor import Policy
+from compactor.core.errors import PolicyError
+from compactor.core.model import Usage
+from compactor.replay import Replay
+from compactor.replay.caches import cache_of
+from compactor.replay.recommend import recommend
+from compactor.replay.regret import identifiers
+from compactor.replay.spelling import spelled
+from compactor.testing import Conversation
+
+# Regret and recommendations.
+
+
+def test_regret_counts_identifiers_whose_every_sight_was_elided() -> None:
+    talk = Conversation().user("go")
+    talk.call("bash", {"n": 1}, result="the token is deadbeef01 " + "x" * 4000)
+    for k in range(6):
+        talk.call("bash", {"n": k}, result="nothing here " * 50)
+    talk.assistant("it was deadbeef01")
+    talk.assistant("again deadbeef01").user("ok").assistant("deadbeef01 once more")
+    work = bench(talk, Policy(window=200_000, counter="chars4"))
+    assert work.replay("none").regret == 0
+    made = work.replay("mask:last=2")
+    # Used in two turns (adjacent ones are one); in the second the model's own words are in sight.
+    assert made.regret == 0.5
+
+
+def test_identifiers_are_words_as_programs_have_them() -> None:
+    text = "plain words, snake_case camelCase deadbeef01 v1 src/core/fold.py 4711 HTTPServer_X"
+    assert identifiers(text) == {"snake_case", "camelCase", "deadbeef01", "HTTPServer_X"}
+
+
+def replayed(policy: str, cost: int, regret: float, overflow: int = 0) -> Replay:
+    zero = dict.fromkeys(("requests", "tokens_sent", "cached", "written", "uncached"), 0)
+    return Replay(policy=policy, format="", model="", cache="", window=None, cost_nano=cost,
+                  cost_to_none=1.0, cost_to_optimum=None, breaks=0, passes=0,
+                  overflow_requests=overflow, regret=regret, **zero)  # fmt: skip
+
+
+def test_the_cheapest_that_fits_and_loses_little_is_recommended() -> None:
+    found = recommend(
+        [
+            replayed("none", 100, 0.0, overflow=2),
+            replayed("a", 50, 0.1),
+            replayed("b", 70, 0.01),
+            replayed("c", 80, 0.0),
+        ]
+    )
+    assert [(choice.policy, choice.chosen, choice.why_not) for choice in found] == [
+        ("none", False, "2 more requests over the window"),
+        ("a", False, "regret 10.0% is over 3%"),
+        ("b", True, ""),
+        ("c", False, "costs more"),
+    ]
+
+
+# Spellings.
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("nothing", "policy.unknown_key"),
+        ("mask:latest=5", "policy.unknown_key"),
+        ("mask:last=five", "policy.range"),
+        ("mask:last", "policy.syntax"),
+        ("mask:last=1,last=2", "policy.syntax"),
+        ("priced:keepRecnt=5", "policy.unknown_key"),
+        ("priced:keepRecent=many", "policy.range"),
+        ("missing.toml", "policy.unreadable"),
+    ],
+)
+def test_a_wrong_policy_is_refused_in_words(text: str, code: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        bench(lab(3), Policy(window=1000)).replay(text)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    "text", ["cheap", "anthropic:life=5m", "anthropic:ttl=2h", "blocks:size=x"]
+)
+def test_a_wrong_cache_is_refused_in_words(text: str) -> None:
+    with pytest.raises(PolicyError):
+        cache_of(spelled(text), None)
+
+
+def test_settings_are_spelled_as_in_the_config_file(tmp_path: Path) -> None:
+    file = tmp_path / "compactor.toml"
+    file.write_text('trigger = "priced"\nkeepRecent = 3\nwindow = 9_000\n')
+    work = bench(lab(), Policy(window=200_000, counter="chars4"))
+    from_file, from_text = work.replay(str(file)), work.replay("priced:keepRecent=3,window=9_000")
+    assert from_file.rows == from_text.rows
+    assert from_file.window == 9000
+    assert work.replay("priced").rows != from_text.rows
+
+
+def test_requests_are_the_recorded_ones_and_else_the_boundaries() -> None:
+    transcript = compactor.load(lab(3).anthropic())
+    made = compactor.replay(transcript, "none", window=1000)
+    assert [row.entries for row in made.rows] == [1, 3, 5, 7]
+    assert "requests_assumed" in [finding.code for finding in made.findings]
+    transcript.reading.usage = (Usage(n=3, input=9), Usage(n=7, input=9))
+    made = compactor.replay(transcript, "none", window=1000)
+    assert [row.entries for row in made.rows] == [3, 7]
+    assert "requests_assumed" not in [finding.code for finding in made.findings]
+
+
+def test_a_policy_without_a_window_is_refused_and_nothing_needs_none() -> None:
+    transcript = compactor.load(lab(3).anthropic())
+    assert compactor.replay(transcript, "none").window is None
+    with pytest.raises(PolicyError) as refused:
+        compactor.replay(transcript, "priced")
+    assert refused.value.code == "policy.model_unknown"
