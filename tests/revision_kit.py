@@ -97,8 +97,13 @@ def facts(name: str, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
 
 
 def new_problems(name: str, before: Any, after: Any) -> list[str]:
-    """What is wrong with a request now and was not: pairing, empty texts, two users in a row."""
+    """What is wrong with a request now and was not: pairing, empty texts, two users in a row.
+
+    A result without a call is refused wherever it stands, so a text may stand before one.
+    """
     was = Counter(_problems(name, before))
+    if any(what.startswith("orphan") for what in was):
+        was["a block stands before the results"] += len(messages_of(before))
     return sorted((Counter(_problems(name, after)) - was).elements())
 
 
