@@ -293,7 +293,8 @@ def _prices(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
     read, write = _given(policy.read, tariff[0]), _given(policy.write, tariff[1])
     if not 0 < read < write:
         raise _out_of_range("read", f"({read}) must be above 0 and below write ({write})")
-    return {"read": read, "write": write, "patience": _given(policy.patience, numbers.patience)}
+    usual = next((patience for upto, patience in numbers.patience if read <= upto), 1000)
+    return {"read": read, "write": write, "patience": _given(policy.patience, usual)}
 
 
 def policy_from(settings: Mapping[str, Any], place: str) -> Policy:

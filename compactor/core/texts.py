@@ -46,7 +46,7 @@ class CompactionNumbers(
     evidence_tools: tuple[str, ...]
     artifact_ids: tuple[ArtifactId, ...]
     tariff: tuple[int, int]
-    patience: int
+    patience: tuple[tuple[int, int], ...]
 
 
 class MarkerTexts(msgspec.Struct, frozen=True):
