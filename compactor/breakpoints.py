@@ -8,14 +8,17 @@ providers.md A1, A2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from compactor.core.errors import Finding
 from compactor.core.frontier import Reach
 from compactor.core.model import Entry, Path
 from compactor.formats.edits import Edit, apply_edits, dotted
 from compactor.formats.lens import CacheBreakpoints, Lens
+from compactor.formats.moved import Moved
 
 
 class Place(NamedTuple):
@@ -65,22 +68,45 @@ class Placed(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def find(lens: Lens, shown: Any, entries: Sequence[Entry], reach: Reach) -> Places:
+class Request(NamedTuple):
+    """A request as it is shown.
+
+    root: native data; moved: where in it things are.
+    entries: as handed in; hidden: seq → first seq of the run in whose place a text of ours is.
+    """
+
+    root: Any
+    moved: Moved
+    entries: Sequence[Entry]
+    hidden: Mapping[int, int]
+
+
+def find(lens: Lens, request: Request, reach: Reach) -> Places:
     """The places of a request; none where the format has no breakpoints."""
     if not isinstance(lens, CacheBreakpoints):
         return Places()
-    ends = (reach.frontier, reach.anchor, len(entries))
-    frontier, anchor, end = (_place(lens, shown, entries, n) for n in ends)
+    ends = (reach.frontier, reach.anchor, len(request.entries))
+    frontier, anchor, end = (_place(lens, request, n) for n in ends)
     return Places(frontier, anchor, end, reach.passed)
 
 
-def _place(lens: CacheBreakpoints, shown: Any, entries: Sequence[Entry], n: int) -> Place | None:
-    """The last block before entry n that can have a breakpoint, close by.
+def _place(lens: CacheBreakpoints, request: Request, n: int) -> Place | None:
+    """The last block before entry n that can have a breakpoint, close by; none of a text of ours.
 
     The same n gives the same place in every request, so that what one writes another reads.
     """
-    for seq in range(n - 1, max(-1, n - 1 - _STEPS), -1):
-        at = lens.block_at_end(shown, entries[seq])
+    seq = n
+    for _ in range(_STEPS):
+        seq -= 1
+        while seq in request.hidden:
+            seq = request.hidden[seq] - 1
+        if seq < 0:
+            return None
+        entry = request.entries[seq]
+        moved = request.moved.after(entry.at)
+        if moved is not None and moved != entry.at:
+            entry = msgspec.structs.replace(entry, at=moved)
+        at = lens.block_at_end(request.root, entry) if moved is not None else None
         if at is not None:
             return Place(seq, at)
     return None
@@ -126,10 +152,12 @@ def added(edits: Iterable[Edit], then: Iterable[Edit]) -> list[Edit]:
     """Edits of a root, and edits of what they make of it, as edits of the root.
 
     Args:
-        then: addresses outside of lists that `edits` remove items of.
+        then: addresses of the edited root.
     """
     all_edits = list(edits)
-    for path, value in then:
+    moved = Moved(all_edits)
+    for at, value in then:
+        path = moved.before(at)
         for index, (outer, container) in enumerate(all_edits):
             if len(outer) < len(path) and path[: len(outer)] == outer:
                 inner = apply_edits(container, [Edit(path[len(outer) :], value)])

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 
-
 _POLL_S = 0.02
 _BINARY = getattr(os, "O_BINARY", 0)
 

@@ -30,6 +30,7 @@ from compactor.core.resume import Forced, Resumed, Settings, begins, resume
 from compactor.core.stubs import Stored
 from compactor.core.view import View
 from compactor.formats.lens import CacheBreakpoints, Lens
+from compactor.formats.moved import Moved
 from compactor.formats.native import Edit, apply_edits
 from compactor.loop import loop
 from compactor.models import ModelTable
@@ -240,8 +241,13 @@ class _Showing(NamedTuple):
         if not isinstance(request, Transcript):
             return self.memo.show(request, self.entries, view, self.carried)
         removed = loop().reasoning.removed
-        edits = edits_of(transcript.lens, transcript.root, self.entries, view, removed)
+        lens, root = transcript.lens, transcript.root
+        edits = edits_of(lens, root, self.entries, view, removed, carried=self.carried)
         return request.with_edits(edits)
+
+    def moved(self, shown: Any) -> Moved:
+        """Where things are in what was shown last."""
+        return Moved(shown.edits) if isinstance(shown, Transcript) else self.memo.moved
 
 
 def _read(request: Any, format_name: str | None, workings: _Workings | None) -> Transcript:
@@ -273,10 +279,11 @@ def _outcome(
     fold, transcript = decision.fold, showing.given.transcript
     lens, root = transcript.lens, transcript.root
     bound = reasoning.bind(transcript, fold)
-    edits, entries = bound.edits, showing.entries
+    edits = bound.edits
     shown = showing.show(fold.view)
     native = _native(shown) if isinstance(lens, CacheBreakpoints) else root
-    places = breakpoints.find(lens, native, entries, reach(fold))
+    seen = breakpoints.Request(native, showing.moved(shown), showing.entries, fold.view.hidden)
+    places = breakpoints.find(lens, seen, reach(fold))
     if asked.breakpoints:
         placed = breakpoints.place(lens, native, places, cache_rule)
         edits, findings = edits + placed.edits, findings + placed.findings

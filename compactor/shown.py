@@ -17,6 +17,7 @@ from compactor.core.view import View
 from compactor.formats.edits import Edit, apply_edits
 from compactor.formats.lens import Lens, Revisions, SignedReasoning
 from compactor.formats.messages import value_at
+from compactor.formats.moved import Moved
 
 
 def edits_of(
@@ -114,12 +115,13 @@ class ShownMessages:
     """The messages of one growing request that show a change.
 
     A call costs O(those messages), a comparison each; a message is made only when it is new or was
-    changed in place.
+    changed in place. moved: where messages are in the request that was shown last.
     """
 
     def __init__(self, lens: Lens, removed: str) -> None:
         self._lens = lens
         self._removed = removed
+        self.moved = Moved()
         self._clear()
 
     def show(
@@ -138,6 +140,7 @@ class ShownMessages:
         if rewritten:  # before reasoning goes, as then addresses move
             root = apply_edits(root, rewritten)
         replaced = _replaced(self._lens, root, entries, view, carried)
+        self.moved = Moved(replaced)
         shown = self._bodies(root, entries, view)
         return apply_edits(shown, replaced) if replaced else shown
 

@@ -33,6 +33,7 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
     {"path": "a.py", "x": [1, 2.5, None]},
     {"text": "é\n" * 40},
     {"seq": 2},
+    {"path": "a.py", "content": 'say "\\"\n' * 80, "edits": [{"new": "ev_3a91f0c2 " * 60}, 7]},
 )
 RECALLS: tuple[dict[str, Any], ...] = ({"id": "#0012"}, {"id": "AB"}, {"seq": 2}, {"query": "x"})
 READS: tuple[dict[str, Any], ...] = (
@@ -118,8 +119,12 @@ WINDOWS = (150, 500, 800, 1200, 2500)
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> Policy:
-    """A policy in range, counting by characters; each setting is drawn now and then."""
+def policies(draw: st.DrawFn, *, plain: bool = False) -> Policy:
+    """A policy in range, counting by characters; each setting is drawn now and then.
+
+    Args:
+        plain: without what is off by default: priced passes, elided inputs.
+    """
     window = draw(st.sampled_from(WINDOWS))
     optional: dict[str, st.SearchStrategy[Any]] = {
         "reserve_tokens": st.sampled_from([window // 2, window // 20, window - 1]),
@@ -134,6 +139,11 @@ def policies(draw: st.DrawFn) -> Policy:
         "counter_scale": st.sampled_from([999, 1500]),
     }
     chosen = {name: draw(values) for name, values in optional.items() if draw(rarely(3))}
+    if not plain and draw(rarely(4)):
+        chosen |= {"trigger": "priced", "read": 100, "write": 1250}
+        chosen["patience"] = draw(st.sampled_from([0, 100, 500, 2000]))
+    if not plain and draw(rarely(4)):
+        chosen["elide_inputs"] = True
     if draw(rarely(4)):
         chosen["min_freed"] = window
     if "keep_recent" not in chosen and draw(st.booleans()):

@@ -360,6 +360,20 @@ def test_b68_arguments_are_never_changed_by_default() -> None:
     ]
 
 
+def test_b68_where_it_is_switched_on_a_string_is_shortened_inside_valid_json() -> None:
+    transcript = loaded("B68")
+    policy = Policy(window=600, counter="chars4", keep_recent=1, elide_inputs=True)
+    outcome = compactor.compact(transcript, policy)
+    before, after = (
+        json.loads(given[1]["tool_calls"][0]["function"]["arguments"])
+        for given in (messages(transcript.root), shown(outcome))
+    )
+    long = before.pop("content")
+    assert after.pop("content") == f"[elided {len(long)} chars of write_file input content]"
+    assert after == before
+    assert outcome.report.passes[0]["inputs"] == [1]
+
+
 def test_b73_the_live_branch_is_read_and_one_line_changes() -> None:
     transcript = loaded("B73")
     texts = ["".join(p.text for p in e.parts) or e.body[:14] for e in transcript.entries]

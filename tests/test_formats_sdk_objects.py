@@ -23,6 +23,7 @@ from compactor.core.model import Kind, entry_digest
 from compactor.formats import lens
 from compactor.formats.native import REMOVE, Edit, apply_edits, compact_json
 from compactor.formats.objects import changed_model, field, is_object, members
+from tests import revision_kit
 from tests.sdk_clients import Wire
 
 BIG = "line of output\n" * 200
@@ -141,6 +142,30 @@ def test_a_harness_that_appends_objects_is_read_for_the_price_of_what_is_new(nam
             journal = out.journal
     whole = compactor.compact(items, policy, format=name)
     assert wired(wire, name, out.request) == wired(wire, name, whole.request)
+
+
+@harnesses
+def test_a_run_over_objects_sends_what_a_run_over_dicts_sends(name):
+    wire = Wire()
+    items = HARNESSES[name][0](wire, 3)
+    plain, before = wired(wire, name, items), copy.deepcopy(items)
+    for runs in revision_kit.whole_runs(lens(name).read(items).entries):
+        shown = revision_kit.shown(name, items, runs)
+        assert wired(wire, name, shown) == revision_kit.shown(name, plain, runs)
+    assert items == before
+
+
+@harnesses
+def test_a_reply_that_is_an_object_is_rewritten_in_it(name):
+    wire = Wire()
+    items = HARNESSES[name][0](wire, 1)
+    plain = wired(wire, name, items)
+    entries = lens(name).read(items).entries
+    seq = max(at for at, entry in enumerate(entries) if entry.kind is Kind.ASSISTANT)
+    part = next(at for at, one in enumerate(entries[seq].parts) if one.text == "done")
+    shown = apply_edits(items, lens(name).rewrite_text(items, entries[seq], part, "new"))
+    expected = apply_edits(plain, lens(name).rewrite_text(plain, entries[seq], part, "new"))
+    assert wired(wire, name, shown) == expected != plain
 
 
 @pytest.mark.parametrize("name", ["openai-responses", "openai-chat"])

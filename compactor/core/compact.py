@@ -103,11 +103,11 @@ class _Call:
             elif entry.kind is Kind.ASSISTANT and seq and self.fold.rules.priced:
                 self._count_waiting()
             self.fold.add(entry, self._label(seq))
-        self._show_later(len(entries))
+        self._show_later(None)
 
-    def _show_later(self, n: int) -> None:
-        """Records that were made when the conversation was as long as it is now."""
-        while self.later and self.later[0].n <= n:
+    def _show_later(self, n: int | None) -> None:
+        """Records that were made when the conversation was as long as it is now; None: the rest."""
+        while self.later and (n is None or self.later[0].n <= n):
             record = self.later.popleft()
             decided = self.fold.decided
             if isinstance(record, PolicyRecord):

@@ -428,7 +428,9 @@ class Fold:
 
     def _note_inputs(self, seq: int) -> None:
         """A turn whose calls may hold strings that could go."""
-        if not self.rules.elide_inputs or seq in self.view.inputs or self.labels[seq] in self._pins:
+        self.inputs.drop(seq)
+        is_kept = seq in self.view.inputs or seq in self.view.hidden
+        if not self.rules.elide_inputs or is_kept or self.labels[seq] in self._pins:
             return
         entry, rules = self.entries[seq], self.rules
         kept = (*rules.protected_tools, *rules.evidence_tools)

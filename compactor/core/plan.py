@@ -203,7 +203,8 @@ def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:
 def recent_start(fold: Fold, limits: Tier) -> int:
     """Where the recent region begins: count and tokens, then back to the last model turn.
 
-    Results that the model has not answered are never below it, however many ran in parallel.
+    Results that the model has not answered are never below it, however many ran in parallel; where
+    strings of calls may go, neither is the turn that they answer.
     """
     start, kept_entries, kept_tokens = fold.n, 0, 0
     while start > fold.cutoff and kept_entries < limits.keep_recent:
@@ -213,4 +214,5 @@ def recent_start(fold: Fold, limits: Tier) -> int:
             break
         start -= 1
         kept_entries += fold.view.shows(start)
-    return min(start, fold.answered(fold.n))
+    turn = fold.answered(fold.n)
+    return min(start, max(0, turn - 1) if fold.rules.elide_inputs else turn)

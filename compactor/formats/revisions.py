@@ -98,10 +98,12 @@ def block_of(dialect: Dialect, shape: Shape, body: Body, entry: Entry, part: int
 
 
 def rewrite_text(shape: Shape, body: Body, entry: Entry, part: int, text: str) -> list[Edit]:
-    """Edits that put `text` in the place of the text `entry.parts[part]`.
+    """Edits that put `text` in the place of the text `entry.parts[part]`; none where it stands.
+
+    The text of a turn is found by its number: what an earlier edit showed may be there by now.
 
     Raises:
-        InternalError: `internal.edit` where the request does not say it.
+        InternalError: `internal.edit` where the request has no such text.
     """
     wanted = [one.text for one in entry.parts if one.kind is PartKind.TEXT]
     rank = sum(one.kind is PartKind.TEXT for one in entry.parts[:part])
@@ -119,8 +121,10 @@ def rewrite_text(shape: Shape, body: Body, entry: Entry, part: int, text: str) -
             break
     shown = said if is_turn else said[_window([one.text for one in said], wanted) :]
     found = next(islice(shown, rank, None), None)
-    if found is None or found.text != entry.parts[part].text:
+    if found is None:
         raise _not_said(entry, part)
+    if found.text == text:
+        return []
     return [Edit(found.at, text), *(Edit(at, REMOVE) for at in found.more)]
 
 

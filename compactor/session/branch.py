@@ -8,18 +8,14 @@ entries (a summary, an edit) stands for them here too. Specification: DESIGN sec
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import islice, takewhile
 from operator import is_
 from typing import NamedTuple
 
-import msgspec
-
-from compactor.core.model import Entry, Kind, PartKind, Path, entry_digest
+from compactor.core.model import Entry, Kind, Path, entry_digest
 from compactor.core.view import View
-
-BlockOf = Callable[[Entry, int], Path]
-"""Entry of a request, part → address of the block that it comes from."""
+from compactor.session.given_back import BlockOf, GivenBack, Original, originals
 
 
 class Branch:
@@ -71,7 +67,8 @@ def lay(
     branch: Branch,
     view: View,
     next_seq: int,
-    original: Callable[[int], Entry],
+    original: Original,
+    ours: GivenBack,
     block_of: BlockOf | None = None,
 ) -> Matched:
     """Lay the entries of a request over the branch.
@@ -82,13 +79,14 @@ def lay(
         view: of the branch's journal: what we made of its entries.
         next_seq: of the first new entry.
         original: index in the branch → the stored entry, for those behind a text of ours.
+        ours: what the request may carry of what we showed.
         block_of: entry of the request, part → address, as `Revisions.block_of`; None where the
             format has no revisions.
 
     Returns:
         O(new entries), and a pointer comparison for each of the others.
     """
-    laid, carried = _expanded(entries, branch, view, original, block_of or _message_of)
+    laid, carried = _expanded(entries, branch, view, original, ours, block_of or _message_of)
     keep = _common(laid, branch, view)
     labels = branch.seqs[:keep]
     later = _Later(branch, keep)
@@ -109,80 +107,37 @@ def _expanded(
     entries: Sequence[Entry],
     branch: Branch,
     view: View,
-    original: Callable[[int], Entry],
+    original: Original,
+    ours: GivenBack,
     block_of: BlockOf,
 ) -> tuple[list[Entry], frozenset[int]]:
-    """The entries with our own texts replaced by what they stand for. O(entries) if any."""
-    if not view.runs:
-        return list(entries), frozenset()
-    laid: list[Entry] = []
-    carried: list[int] = []
-    for entry in entries:
-        pieces = _pieces(entry, len(laid), branch, view, original)
-        carried += [piece.first for piece in pieces if piece.end]
-        laid += _originals(entry, pieces, original, block_of) if pieces else [entry]
+    """The entries with our own texts replaced by what they stand for. O(entries)."""
+    same = sum(takewhile(bool, map(is_, branch.seen, entries)))
+    laid, carried = list(entries[:same]), list[int]()
+    for entry in islice(entries, same, None):
+        index = len(laid)
+        if index >= len(branch) or branch.seen[index] is entry:
+            laid.append(entry)
+        elif entry.kind is not Kind.USER:
+            is_current = entry.kind is Kind.TOOL and view.bodies.get(index) == entry.body
+            laid.append(entry if is_current else ours.restored(entry, index, original))
+        else:
+            pieces = ours.pieces(entry, index, len(branch), original) if ours.runs else []
+            carried += (
+                first for first, end, part in pieces if _stands(view, first, end, entry, part)
+            )
+            laid += originals(entry, pieces, original, block_of) if pieces else [entry]
     return laid, frozenset(carried)
+
+
+def _stands(view: View, first: int, end: int, entry: Entry, part: int) -> bool:
+    """Whether a run is shown as a part of this entry still."""
+    run = view.runs.get(first)
+    return run is not None and (run.end, run.text) == (end, entry.parts[part].text)
 
 
 def _message_of(entry: Entry, part: int) -> Path:  # noqa: ARG001
     return entry.at
-
-
-class _Piece(NamedTuple):
-    """A piece of what the user said, which is one entry or a run of ours.
-
-    first: index of the entry, or of the first one of the run; end: of the run, 0 for an entry.
-    part: of the request's entry, where the piece begins.
-    """
-
-    first: int
-    end: int
-    part: int
-
-
-def _pieces(
-    entry: Entry, index: int, branch: Branch, view: View, original: Callable[[int], Entry]
-) -> list[_Piece]:
-    """What an entry of the user holds where a text of ours is in it, alone or beside others.
-
-    A provider that takes no two messages of the user in a row makes us put a text into the message
-    beside it, each as parts of its own.
-
-    Returns:
-        the pieces; none when there is no such text or anything else is in it.
-    """
-    pieces: list[_Piece] = []
-    part = 0
-    while part < len(entry.parts) and index < len(branch) and entry.kind is Kind.USER:
-        run = view.runs.get(index)
-        if run is not None and run.end <= len(branch) and _says(entry, part, run.text):
-            pieces.append(_Piece(index, run.end, part))
-            part, index = part + 1, run.end
-            continue
-        known = original(index)
-        end = part + len(known.parts)
-        if known.kind is not Kind.USER or entry.parts[part:end] != known.parts:
-            return []
-        pieces.append(_Piece(index, 0, part))
-        part, index = end, index + 1
-    return pieces if part == len(entry.parts) and any(piece.end for piece in pieces) else []
-
-
-def _says(entry: Entry, part: int, text: str) -> bool:
-    found = entry.parts[part]
-    return found.kind is PartKind.TEXT and found.text == text
-
-
-def _originals(
-    entry: Entry, pieces: list[_Piece], original: Callable[[int], Entry], block_of: BlockOf
-) -> Iterator[Entry]:
-    """The entries of pieces, with the address of what stands for them in the request."""
-    is_whole = len(pieces) == 1
-    for first, end, part in pieces:
-        at = entry.at if is_whole else block_of(entry, part)
-        for index in range(first, end or first + 1):
-            known = original(index)
-            yield known if known.at == at else msgspec.structs.replace(known, at=at)
 
 
 def _common(laid: Sequence[Entry], branch: Branch, view: View) -> int:

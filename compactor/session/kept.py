@@ -19,6 +19,7 @@ from compactor.core.journal import (
     Header,
     InsertionRecord,
     Journal,
+    RewindRecord,
     active,
     decode_record,
     encode_record,
@@ -28,6 +29,7 @@ from compactor.core.view import View
 from compactor.request import fold_of
 from compactor.session.book import Book
 from compactor.session.branch import Branch, Matched
+from compactor.session.given_back import GivenBack
 from compactor.session.originals import from_json, text_of, to_json
 from compactor.session.state import State, decode_state, encode_state
 from compactor.store import SessionStore, StoredEntry, StoredResult, Transaction
@@ -57,6 +59,7 @@ class Kept:
         self.workings: Journal | None = None
         self._version = -1
         self._view: View | None = None
+        self._ours: GivenBack | None = None
         self._after: list[Callable[[], None]] = []
         self.refresh()
 
@@ -109,6 +112,12 @@ class Kept:
                 self._view.apply(record)
         return self._view
 
+    def ours(self) -> GivenBack:
+        """What a request may carry because the journal showed it."""
+        if self._ours is None:
+            self._ours = GivenBack(active(self.records).records if self.records else ())
+        return self._ours
+
     def entry_at(self, index: int) -> Entry:
         """An entry of the branch as it was handed in."""
         seen = self.branch.seen[index]
@@ -116,6 +125,14 @@ class Kept:
             stored = self.store.entry(self.branch.seqs[index])
             seen = self.branch.seen[index] = from_json(stored.facts, stored.text)
         return seen
+
+    def original_at(self, index: int) -> Entry:
+        """An entry of the branch as it was handed in first: the last request may show our text."""
+        entry = self.entry_at(index)
+        if entry.body not in self.ours().bodies.get(index, ()):
+            return entry
+        stored = self.store.entry(self.branch.seqs[index])
+        return from_json(stored.facts, stored.text)
 
     def entries(self) -> list[Entry]:
         """All entries of the branch."""
@@ -221,6 +238,10 @@ class Kept:
         for record in records:
             if isinstance(record, InsertionRecord):
                 self.book.add(record, pending=True)
+            elif isinstance(record, RewindRecord):
+                self._ours = None
+            elif self._ours is not None:
+                self._ours.take(record)
 
     def _follow(self, matched: Matched) -> None:
         self.branch.follow(matched)
@@ -243,7 +264,7 @@ class Kept:
             self.workings = None
         if not all(isinstance(record, InsertionRecord) for record in records):
             self.workings = None
-        self._view = None
+        self._view = self._ours = None
         self.state = decode_state(stored.state)
         self.next_seq = stored.next_seq
         self._version = stored.version

@@ -646,7 +646,13 @@ class Session:
         kept, lens = self._kept, transcript.lens
         block_of = partial(lens.block_of, transcript.root) if isinstance(lens, Revisions) else None
         return lay(
-            transcript.entries, kept.branch, kept.view(), kept.next_seq, kept.entry_at, block_of
+            transcript.entries,
+            kept.branch,
+            kept.view(),
+            kept.next_seq,
+            kept.original_at,
+            kept.ours(),
+            block_of,
         )
 
     def _describe(self, tx: Transaction, format_name: str, outcome: Outcome) -> None:
