@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from syrupy.assertion import SnapshotAssertion
 
 from tests.golden_files import GoldenText
@@ -34,6 +34,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=SLOW,
 )
+settings.register_profile("first", settings.get_profile("default"), phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

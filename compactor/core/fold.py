@@ -88,7 +88,6 @@ class Fold:
         self.seen = 0
         self._known: dict[str, Facts] = {}
         self._said_digests: dict[int, str] = {}
-        self._shown_digests: dict[int, str] = {}
         self.inputs = TurnInputs()
         self.cutoff = 0
         self.tier = "elide"
@@ -200,7 +199,7 @@ class Fold:
         if self.shows(seq, entry):
             return True
         self.work.hashed += 1
-        known = (self.digest(seq), self._shown_digests.get(seq))
+        known = (self.digest(seq), *self.view.known.get(seq, ()))
         return entry_digest(entry) in known or bool(self.signed.removed_digest(seq, entry))
 
     def shows(self, seq: int, entry: Entry) -> bool:
@@ -269,7 +268,6 @@ class Fold:
         self._resolve(record.stubs)
         for turn in record.inputs:
             self._said_digests[turn.seq] = turn.digest
-            self._shown_digests[turn.seq] = turn.shown
             self.inputs.drop(turn.seq)
             self._recount(turn.seq)
         self.passes.append(record)

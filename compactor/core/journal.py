@@ -221,6 +221,7 @@ class EditRecord(Record, frozen=True, tag="edit"):
     digests: of the entries first..end-1.
     part: of a rewritten reply, the index of the part; -1 for the body of a result.
     reason: of a tombstone, as the model gave it.
+    shown: digest of an entry with its rewritten reply, as a harness may hand it in again.
     """
 
     n: int
@@ -231,6 +232,7 @@ class EditRecord(Record, frozen=True, tag="edit"):
     digests: tuple[str, ...]
     part: int = -1
     reason: str = ""
+    shown: str = ""
 
 
 class DeclinedRecord(Record, frozen=True, tag="declined"):

@@ -41,6 +41,7 @@ from compactor.core.model import Entry, digest_without, entry_digest
 from compactor.core.policy import Rules
 from compactor.core.stubs import Stored
 from compactor.core.texts import Loop
+from compactor.core.view import View
 
 
 def _nothing_stored(_number: int) -> str | None:
@@ -344,8 +345,10 @@ def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: 
     """
     standing = active(records).records
     ours = {text for record in records for text in _bodies(record)}
-    passes = (record for record in records if isinstance(record, PassRecord))
-    shown = {elision.seq: elision.shown for record in passes for elision in record.inputs}
+    view = View()
+    for record in records:
+        view.apply(record)
+    shown = view.known
     removals = [record for record in standing if isinstance(record, ReasoningRecord)]
     unreasoned = {seq for record in removals for seq in record.removed}
     for seq, digest in sorted(_digests(standing).items()):
@@ -353,7 +356,7 @@ def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: 
             return seq
         if (seq, entries[seq].body) in ours:
             continue
-        if entry_digest(entries[seq]) in (digest, shown.get(seq)):
+        if entry_digest(entries[seq]) in (digest, *shown.get(seq, ())):
             continue
         if seq not in unreasoned or digest_without(entries[seq], instead) != digest:
             return seq

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
 from compactor.core.journal import AnyRecord, EditRecord, StubsRecord
-from compactor.core.model import Kind, PartKind
+from compactor.core.model import Kind, PartKind, entry_digest
 from compactor.core.sections import Section, Sections
 from compactor.core.stubs import Stored
 from compactor.core.texts import EditingTexts
@@ -147,7 +149,13 @@ def put(fold: Fold, section: Section, place: Place, text: str) -> EditRecord:
     if section.run is not None:
         return _substitution(fold, "replace", section.first, section.end, text)
     seq = place.seq
-    return EditRecord(fold.n, "rewrite", seq, seq + 1, text, (fold.digest(seq),), place.part)
+    digests, shown = (fold.digest(seq),), ""
+    if place.part >= 0:
+        entry = fold.view.turn(seq, fold.entries[seq])
+        part = entry.parts[place.part]._replace(text=text)
+        parts = (*entry.parts[: place.part], part, *entry.parts[place.part + 1 :])
+        shown = entry_digest(msgspec.structs.replace(entry, parts=parts))
+    return EditRecord(fold.n, "rewrite", seq, seq + 1, text, digests, place.part, shown=shown)
 
 
 def places(fold: Fold, section: Section) -> Iterator[Place]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
+from compactor.core.inputs import with_texts
 from compactor.core.journal import (
     GONE,
     AnyRecord,
@@ -18,7 +21,7 @@ from compactor.core.journal import (
     StubsRecord,
     SummaryRecord,
 )
-from compactor.core.model import Path
+from compactor.core.model import Entry, Path
 
 
 class Run(NamedTuple):
@@ -44,6 +47,7 @@ class View:
         revised: those of them whose text somebody edited; passes leave them alone.
         replies: seq → part → text, of assistant and user entries.
         inputs: seq → call, path in its arguments, text, of turns.
+        known: seq → digests that a turn has with our texts in it, as a harness may hand it in.
         runs: first seq → run; hidden: seq → first seq of its run.
         unreasoned: seqs whose signed reasoning is not shown.
     """
@@ -54,6 +58,7 @@ class View:
         self.revised: dict[int, None] = {}
         self.replies: dict[int, dict[int, str]] = {}
         self.inputs: dict[int, tuple[tuple[int, Path, str], ...]] = {}
+        self.known: dict[int, dict[str, None]] = {}
         self.runs: dict[int, Run] = {}
         self.hidden: dict[int, int] = {}
         self.unreasoned: dict[int, None] = {}
@@ -65,7 +70,9 @@ class View:
                 for elision in record.elided:
                     self.bodies[elision.seq] = self.elided[elision.seq] = elision.text
                 self._resolve(record.stubs)
-                self.inputs |= {elision.seq: elision.texts for elision in record.inputs}
+                for turn in record.inputs:
+                    self.inputs[turn.seq] = turn.texts
+                    self.known.setdefault(turn.seq, {})[turn.shown] = None
             case StubsRecord():
                 self._resolve(record.resolved)
             case SummaryRecord():
@@ -76,6 +83,7 @@ class View:
                 self.elided.pop(record.first, None)
             case EditRecord(op="rewrite"):
                 self.replies.setdefault(record.first, {})[record.part] = record.text
+                self.known.setdefault(record.first, {})[record.shown] = None
             case EditRecord():
                 self._hide(Run(record.first, record.end, record.text, record.op, record.reason))
             case _:
@@ -91,6 +99,17 @@ class View:
         if seq in self.hidden:
             return None
         return self.bodies.get(seq), seq in self.unreasoned, self.inputs.get(seq)
+
+    def turn(self, seq: int, entry: Entry) -> Entry:
+        """A turn with our texts in the places of its own."""
+        replies = self.replies.get(seq, {})
+        parts = tuple(
+            part._replace(text=replies[index]) if index in replies else part
+            for index, part in enumerate(entry.parts)
+        )
+        told = msgspec.structs.replace(entry, parts=parts) if replies else entry
+        inputs = self.inputs.get(seq)
+        return with_texts(told, inputs) if inputs else told
 
     def shows(self, seq: int) -> bool:
         """Whether an entry is shown at all, as it is or otherwise."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from compactor.core.model import Entry, Kind, Path, entry_digest
 from compactor.core.view import View
-from compactor.session.given_back import BlockOf, GivenBack, Original, originals
+from compactor.session.given_back import BlockOf, Known, originals
 
 
 class Branch:
@@ -67,8 +67,7 @@ def lay(
     branch: Branch,
     view: View,
     next_seq: int,
-    original: Original,
-    ours: GivenBack,
+    known: Known,
     block_of: BlockOf | None = None,
 ) -> Matched:
     """Lay the entries of a request over the branch.
@@ -78,15 +77,14 @@ def lay(
         branch: what the last request carried.
         view: of the branch's journal: what we made of its entries.
         next_seq: of the first new entry.
-        original: index in the branch → the stored entry, for those behind a text of ours.
-        ours: what the request may carry of what we showed.
+        known: what of the branch a request may carry in other words.
         block_of: entry of the request, part → address, as `Revisions.block_of`; None where the
             format has no revisions.
 
     Returns:
         O(new entries), and a pointer comparison for each of the others.
     """
-    laid, carried = _expanded(entries, branch, view, original, ours, block_of or _message_of)
+    laid, carried = _expanded(entries, branch, view, known, block_of or _message_of)
     keep = _common(laid, branch, view)
     labels = branch.seqs[:keep]
     later = _Later(branch, keep)
@@ -104,29 +102,25 @@ def lay(
 
 
 def _expanded(
-    entries: Sequence[Entry],
-    branch: Branch,
-    view: View,
-    original: Original,
-    ours: GivenBack,
-    block_of: BlockOf,
+    entries: Sequence[Entry], branch: Branch, view: View, known: Known, block_of: BlockOf
 ) -> tuple[list[Entry], frozenset[int]]:
     """The entries with our own texts replaced by what they stand for. O(entries)."""
     same = sum(takewhile(bool, map(is_, branch.seen, entries)))
     laid, carried = list(entries[:same]), list[int]()
-    for entry in islice(entries, same, None):
-        index = len(laid)
+    for number in range(same, len(entries)):
+        entry, index = entries[number], len(laid)
         if index >= len(branch) or branch.seen[index] is entry:
             laid.append(entry)
         elif entry.kind is not Kind.USER:
             is_current = entry.kind is Kind.TOOL and view.bodies.get(index) == entry.body
-            laid.append(entry if is_current else ours.restored(entry, index, original))
+            laid.append(entry if is_current else known.restored(entry, index))
         else:
-            pieces = ours.pieces(entry, index, len(branch), original) if ours.runs else []
+            behind = entries[number + 1] if number + 1 < len(entries) else None
+            pieces = known.pieces(entry, index, behind) if known.ours.runs else []
             carried += (
                 first for first, end, part in pieces if _stands(view, first, end, entry, part)
             )
-            laid += originals(entry, pieces, original, block_of) if pieces else [entry]
+            laid += originals(entry, pieces, known, block_of) if pieces else [entry]
     return laid, frozenset(carried)
 
 
@@ -147,7 +141,9 @@ def _common(laid: Sequence[Entry], branch: Branch, view: View) -> int:
         return upto
     for index in range(upto):
         entry = laid[index]
-        if branch.seen[index] is entry or branch.digests[index] == entry_digest(entry):
+        if branch.seen[index] is entry:
+            continue
+        if entry_digest(entry) in (branch.digests[index], *view.known.get(index, ())):
             continue
         if entry.kind is not Kind.TOOL or view.bodies.get(index) != entry.body:
             return index

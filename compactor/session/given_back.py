@@ -3,12 +3,13 @@
 Some harnesses keep what they send, not what they were told. A text that a record showed, at the
 place of which the record speaks, is identity with that record and no parsing: the entry is taken
 for what it was. Later records may show something else there by now, so all that stood count.
+Turns with texts of ours are known by their digests (`View.known`).
 Specification: DESIGN section 3, seq.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -23,8 +24,6 @@ from compactor.core.journal import (
 )
 from compactor.core.model import Entry, Kind, Part, PartKind, Path, entry_digest
 
-Original = Callable[[int], Entry]
-"""Index in the branch → the entry as it was first handed in."""
 BlockOf = Callable[[Entry, int], Path]
 """Entry of a request, part → address of the block that it comes from."""
 
@@ -32,16 +31,12 @@ BlockOf = Callable[[Entry, int], Path]
 class GivenBack:
     """Texts that records showed, by the index that they speak of.
 
-    runs: index → where the run ends and its text, the newest first.
-    bodies: of results; replies: of turns, by part.
-    turns: digests of turns with elided arguments.
+    runs: index → where the run ends and its text, the newest first; bodies: of results.
     """
 
     def __init__(self, records: Iterable[AnyRecord] = ()) -> None:
         self.runs: dict[int, list[tuple[int, str]]] = {}
         self.bodies: dict[int, set[str]] = {}
-        self.replies: dict[int, dict[int, set[str]]] = {}
-        self.turns: dict[int, set[str]] = {}
         for record in records:
             self.take(record)
 
@@ -51,8 +46,6 @@ class GivenBack:
             case PassRecord():
                 for elision in record.elided:
                     self.bodies.setdefault(elision.seq, set()).add(elision.text)
-                for inputs in record.inputs:
-                    self.turns.setdefault(inputs.seq, set()).add(inputs.shown)
                 self._resolve(record.stubs)
             case StubsRecord():
                 self._resolve(record.resolved)
@@ -60,10 +53,7 @@ class GivenBack:
                 self._run(0, record.upto, record.text)
             case EditRecord(op="rewrite", part=-1):
                 self.bodies.setdefault(record.first, set()).add(record.text)
-            case EditRecord(op="rewrite"):
-                replies = self.replies.setdefault(record.first, {})
-                replies.setdefault(record.part, set()).add(record.text)
-            case EditRecord():
+            case EditRecord(op="tombstone" | "replace"):
                 self._run(record.first, record.end, record.text)
             case _:
                 pass
@@ -75,69 +65,85 @@ class GivenBack:
         for resolution in resolved:
             self.bodies.setdefault(resolution.seq, set()).add(resolution.text)
 
-    def restored(self, entry: Entry, index: int, original: Original) -> Entry:
-        """A result or turn as it was handed in first, where it shows texts of ours."""
-        if entry.kind is Kind.TOOL and entry.body in self.bodies.get(index, ()):
-            known = original(index)
-            if known.kind is Kind.TOOL and known.call_id == entry.call_id:  # else another one
-                return msgspec.structs.replace(entry, body=known.body, parts=known.parts)
-        if entry.kind is not Kind.ASSISTANT:
-            return entry
-        if index in self.replies:
-            entry = self._with_replies(entry, original(index), self.replies[index])
-        if index in self.turns and entry_digest(entry) in self.turns[index]:
-            known = original(index)
-            pairs = zip(entry.calls, known.calls, strict=True)
-            calls = tuple(call._replace(arguments=was.arguments) for call, was in pairs)
-            return msgspec.structs.replace(entry, calls=calls)
+
+class Known(NamedTuple):
+    """What a request is laid over.
+
+    digests: of the branch; original: index in it → the entry as it was first handed in.
+    ours: what the request may carry of ours.
+    """
+
+    digests: Sequence[str]
+    original: Callable[[int], Entry]
+    ours: GivenBack
+
+    def restored(self, entry: Entry, index: int) -> Entry:
+        """A result as it was handed in first, where it shows a text of ours."""
+        if entry.kind is Kind.TOOL and entry.body in self.ours.bodies.get(index, ()):
+            was = self.original(index)
+            if was.kind is Kind.TOOL and was.call_id == entry.call_id:
+                return msgspec.structs.replace(entry, body=was.body, parts=was.parts)
         return entry
 
-    def _with_replies(self, entry: Entry, known: Entry, replies: dict[int, set[str]]) -> Entry:
-        """A turn with its own texts. Reasoning may be gone, so only texts are laid over texts."""
-        own = [at for at, part in enumerate(known.parts) if part.kind is PartKind.TEXT]
-        here = [at for at, part in enumerate(entry.parts) if part.kind is PartKind.TEXT]
-        parts = list(entry.parts)
-        if len(own) != len(here):
-            return entry
-        for at, was in zip(here, own, strict=True):
-            if parts[at].text in replies.get(was, ()):
-                parts[at] = parts[at]._replace(text=known.parts[was].text)
-        return msgspec.structs.replace(entry, parts=tuple(parts))
-
-    def pieces(self, entry: Entry, index: int, size: int, original: Original) -> list[Piece]:
+    def pieces(self, entry: Entry, index: int, behind: Entry | None) -> list[Piece]:
         """What an entry of the user holds where a text of ours is in it, alone or beside others.
 
         A provider that takes no two messages of the user in a row makes us put a text into the
         message beside it, as a part of its own.
 
         Args:
-            size: how many entries the branch has.
+            behind: the next entry of the request.
 
         Returns:
             the pieces; none when there is no such text or anything else is in it.
         """
         pieces: list[Piece] = []
-        parts, part = entry.parts, 0
-        while part < len(parts) and index < size:
-            end = self._run_of(parts[part], index, size)
+        parts = entry.parts
+        while parts and index < len(self.digests):
+            part = len(entry.parts) - len(parts)
+            end = self._end_of(parts, index, behind)
             if end:
                 pieces.append(Piece(index, end, part))
-                part, index = part + 1, end
+                parts, index = parts[1:], end
                 continue
-            known = original(index)
-            stop = part + len(known.parts)
-            if known.kind is not Kind.USER or parts[part:stop] != known.parts:
+            if not self._begins(parts, index):
                 return []
             pieces.append(Piece(index, 0, part))
-            part, index = stop, index + 1
-        return pieces if part == len(parts) and any(piece.end for piece in pieces) else []
+            parts, index = parts[len(self.original(index).parts) :], index + 1
+        return pieces if not parts and any(piece.end for piece in pieces) else []
 
-    def _run_of(self, part: Part, index: int, size: int) -> int:
-        """Where the run ends that a part stands for; 0 when it stands for none."""
+    def _end_of(self, parts: tuple[Part, ...], index: int, behind: Entry | None) -> int:
+        """Where the run ends that the first of these parts stands for; 0 when it stands for none.
+
+        Runs that began here may have had the same text: then what follows tells them apart.
+        """
+        ends = self._ends(parts[0], index)
+        if len(ends) < 2:
+            return ends[0] if ends else 0
+        rest = parts[1:]
+        fits = (e for e in ends if (self._begins(rest, e) if rest else self._is_at(behind, e)))
+        return next(fits, ends[0])
+
+    def _ends(self, part: Part, index: int) -> list[int]:
         if part.kind is not PartKind.TEXT:
-            return 0
-        known = self.runs.get(index, ())
-        return next((end for end, text in known if text == part.text and end <= size), 0)
+            return []
+        known, size = self.ours.runs.get(index, ()), len(self.digests)
+        return list(dict.fromkeys(end for end, text in known if text == part.text and end <= size))
+
+    def _begins(self, parts: tuple[Part, ...], index: int) -> bool:
+        """Whether what the user says begins with an entry of the branch, or a text in its place."""
+        if index >= len(self.digests) or self._ends(parts[0], index):
+            return index < len(self.digests)
+        was = self.original(index)
+        return was.kind is Kind.USER and parts[: len(was.parts)] == was.parts
+
+    def _is_at(self, entry: Entry | None, index: int) -> bool:
+        """Whether an entry of the request is that of the branch, or a text in its place."""
+        if entry is None or index >= len(self.digests):
+            return entry is None and index >= len(self.digests)
+        if entry.kind is Kind.USER and entry.parts:
+            return self._begins(entry.parts, index)
+        return entry_digest(self.restored(entry, index)) == self.digests[index]
 
 
 class Piece(NamedTuple):
@@ -153,12 +159,12 @@ class Piece(NamedTuple):
 
 
 def originals(
-    entry: Entry, pieces: list[Piece], original: Original, block_of: BlockOf
+    entry: Entry, pieces: list[Piece], known: Known, block_of: BlockOf
 ) -> Iterator[Entry]:
     """The entries of pieces, with the address of what stands for them in the request."""
     is_whole = len(pieces) == 1
     for first, end, part in pieces:
         at = entry.at if is_whole else block_of(entry, part)
         for index in range(first, end or first + 1):
-            known = original(index)
-            yield known if known.at == at else msgspec.structs.replace(known, at=at)
+            was = known.original(index)
+            yield was if was.at == at else msgspec.structs.replace(was, at=at)

@@ -31,6 +31,7 @@ from compactor.session import context_file, definitions, recalls, turns
 from compactor.session.branch import Matched, lay
 from compactor.session.calls import call_of
 from compactor.session.editing import Edited, Editor, readout_shares
+from compactor.session.given_back import Known
 from compactor.session.kept import Kept
 from compactor.session.state import Mark
 from compactor.store import SqliteStore, Store, StoredResult, Transaction
@@ -650,8 +651,7 @@ class Session:
             kept.branch,
             kept.view(),
             kept.next_seq,
-            kept.original_at,
-            kept.ours(),
+            Known(kept.branch.digests, kept.original_at, kept.ours()),
             block_of,
         )
 
