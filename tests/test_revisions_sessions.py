@@ -14,12 +14,22 @@ from hypothesis import strategies as st
 
 import compactor
 from compactor import Policy, Session
+from compactor.core.journal import PassRecord
 from compactor.testing import Conversation, ToolCall
 from tests import revision_kit as kit
 from tests.fakes.script import turns
 
 KEYS = {"openai-responses": "input", "gemini": "contents", "entries": "entries"}
 POLICY = Policy(window=10**6, counter="chars4", editing=True, protect_first_user=False)
+SMALL = Policy(
+    window=700,
+    counter="chars4",
+    editing=True,
+    protect_first_user=False,
+    keep_recent=2,
+    evidence_budget_tokens=0,
+)
+"""Passes come up."""
 STEPS = 12
 
 
@@ -86,7 +96,8 @@ REASONS = st.sampled_from(["done", "not needed", "read again"])
 def test_a_harness_that_keeps_what_it_sent_sends_what_one_sends_that_does_not(
     name: str, data: st.DataObject
 ) -> None:
-    told, kept = (Harness(name, POLICY, keeps_sent=keeps) for keeps in (False, True))
+    policy = data.draw(st.sampled_from([POLICY, SMALL]))
+    told, kept = (Harness(name, policy, keeps_sent=keeps) for keeps in (False, True))
     for steps in range(1, STEPS):
         sent, again = told.send(steps), kept.send(steps)
         assert sent == again
@@ -96,6 +107,7 @@ def test_a_harness_that_keeps_what_it_sent_sends_what_one_sends_that_does_not(
             answers = [h.session.call(tool, arguments) for h in (told, kept)]
             event(tool)
             assert answers[0] == answers[1]
+    event("passes" if any(isinstance(r, PassRecord) for r in told.session.journal.records) else "")
     assert told.session.journal.records == kept.session.journal.records
     for harness in (told, kept):
         harness.session.close()

@@ -41,6 +41,20 @@ COMMANDS = {
         "compactor.cli.recommend:command", "Say which policy to use, by your own recordings."
     ),
     "convert": Row("compactor.cli.convert:command", "Write a transcript as another format."),
+    "insert": Row("compactor.cli.sessions:insert", "Insert a tool result into a session."),
+    "prepare": Row("compactor.cli.sessions:prepare", "Prepare a request of a session."),
+    "recall": Row("compactor.cli.sessions:recall", "Show an original of a session again."),
+    "edit": Row("compactor.cli.edit:command", "Edit the context of a session as its model can."),
+    "sessions": Row("compactor.cli.sessions:sessions", "List the sessions of a store."),
+    "import": Row("compactor.cli.sessions:import_", "Store a recorded transcript as a session."),
+    "export": Row("compactor.cli.sessions:export", "Print the originals of a session."),
+    "verify": Row(
+        "compactor.cli.sessions:verify", "Check a store or a journal against its checksums."
+    ),
+    "prune": Row(
+        "compactor.cli.sessions:prune",
+        "Remove whole sessions that were not written to for long.",
+    ),
     "models": Row(
         "compactor.cli.models:command", "Show the model table: windows, counters, prices."
     ),

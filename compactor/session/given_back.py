@@ -9,7 +9,7 @@ Specification: DESIGN section 3, seq.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -69,11 +69,13 @@ class GivenBack:
 class Known(NamedTuple):
     """What a request is laid over.
 
-    digests: of the branch; original: index in it → the entry as it was first handed in.
+    digests: of the branch; turns: index → what a turn's may be otherwise, `View.known`.
+    original: index → the entry as it was first handed in.
     ours: what the request may carry of ours.
     """
 
     digests: Sequence[str]
+    turns: Mapping[int, Iterable[str]]
     original: Callable[[int], Entry]
     ours: GivenBack
 
@@ -143,7 +145,8 @@ class Known(NamedTuple):
             return entry is None and index >= len(self.digests)
         if entry.kind is Kind.USER and entry.parts:
             return self._begins(entry.parts, index)
-        return entry_digest(self.restored(entry, index)) == self.digests[index]
+        digests = (self.digests[index], *self.turns.get(index, ()))
+        return entry_digest(self.restored(entry, index)) in digests
 
 
 class Piece(NamedTuple):

@@ -644,16 +644,10 @@ class Session:
             self.editor.decline("edit.outside_call")
 
     def _laid(self, transcript: Transcript) -> Matched:
-        kept, lens = self._kept, transcript.lens
+        kept, lens, view = self._kept, transcript.lens, self._kept.view()
+        known = Known(kept.branch.digests, view.known, kept.original_at, kept.ours())
         block_of = partial(lens.block_of, transcript.root) if isinstance(lens, Revisions) else None
-        return lay(
-            transcript.entries,
-            kept.branch,
-            kept.view(),
-            kept.next_seq,
-            Known(kept.branch.digests, kept.original_at, kept.ours()),
-            block_of,
-        )
+        return lay(transcript.entries, kept.branch, view, kept.next_seq, known, block_of)
 
     def _describe(self, tx: Transaction, format_name: str, outcome: Outcome) -> None:
         """What lists of sessions say."""
