@@ -6,6 +6,7 @@ us do so, and more edits come on top. Both must send the same.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -139,7 +140,7 @@ def test_breakpoints_stand_on_what_is_shown_behind_a_revised_run(name: str, as_f
     harness.send(8)
     harness.session.call("context_tombstone", {"sections": "S1..S12", "reason": "done"})
     body = talk(9).write(name)
-    request = compactor.load(kit_bytes(body), name) if as_file else body
+    request = compactor.load(indented(body), name) if as_file else body
     out = harness.session.prepare(request, place_breakpoints=True)
     shown = out.request.view() if as_file else out.request
     if as_file:
@@ -153,9 +154,7 @@ def test_breakpoints_stand_on_what_is_shown_behind_a_revised_run(name: str, as_f
     ]
 
 
-def kit_bytes(body: Any) -> bytes:
-    import json
-
+def indented(body: Any) -> bytes:
     return json.dumps(body, indent=1).encode()
 
 

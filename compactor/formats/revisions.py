@@ -113,12 +113,12 @@ def rewrite_text(shape: Shape, body: Body, entry: Entry, part: int, text: str) -
     is_turn = entry.kind is Kind.ASSISTANT
     said: list[Said] = []
     for index in range(start, len(body.items) if is_turn else start + 1):
+        if is_turn and (len(said) > rank or not _is_models(body.items[index])):
+            break
         at = (*body.base, index)
         for one in shape.texts(body.items[index], at):
             is_before = index == start and (_block_in(one.at, shape.key, depth) or 0) < first
             said += [one] if one.text and not is_before else []
-        if is_turn and len(said) > rank:
-            break
     shown = said if is_turn else said[_window([one.text for one in said], wanted) :]
     found = next(islice(shown, rank, None), None)
     if found is None:
@@ -126,6 +126,12 @@ def rewrite_text(shape: Shape, body: Body, entry: Entry, part: int, text: str) -
     if found.text == text:
         return []
     return [Edit(found.at, text), *(Edit(at, REMOVE) for at in found.more)]
+
+
+def _is_models(message: Any) -> bool:
+    """Whether a message or item is the model's; of items only messages say whose they are."""
+    speaker = field(message, "role") or field(message, "kind")
+    return speaker in (None, Kind.ASSISTANT, "model")
 
 
 def _window(items: list[Any], wanted: list[Any]) -> int:

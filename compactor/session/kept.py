@@ -256,7 +256,7 @@ class Kept:
         self.records += records
         for record in records:
             if isinstance(record, InsertionRecord):
-                self.book.add(record, pending=self._version >= 0)
+                self.book.add(record, pending=True)
         seqs = [seq for seq, _ in stored.live]
         is_first = self._version < 0
         if is_first or seqs != self.branch.seqs:
@@ -266,10 +266,13 @@ class Kept:
             self.workings = None
         self._view = self._ours = None
         self.state = decode_state(stored.state)
+        first = self.state.prepared
+        pending = {number: None for number in self.book.facts if number >= first}
         self.next_seq = stored.next_seq
         self._version = stored.version
         if self.workings is None:
             self.book.prepared(self.standing())
+        self.book.pending = pending
 
     def standing(self) -> frozenset[int]:
         """Numbers of the results that stand verbatim in the view. O(branch) where there are any."""

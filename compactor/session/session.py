@@ -543,6 +543,7 @@ class Session:
             )
             outcome = decide_over(given, self.policy, Journal(kept.records), wanted, own)
             kept.keep(tx, matched, definitions.is_recall)
+            kept.put(tx, kept.state.prepared_at(tx.next_number))
             added = outcome.journal.records[len(kept.records) :]
             if added:
                 kept.record(tx, *added)

@@ -43,6 +43,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     taken_back: ranges of seqs; taken_back_results: numbers that had not come back in a request.
     samples: of the last requests.
     folder: of the context file; "" where there is none.
+    prepared: number of the first result that was inserted since the last request.
     """
 
     pins: tuple[int, ...] = ()
@@ -52,6 +53,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     taken_back_results: tuple[int, ...] = ()
     samples: tuple[Sample, ...] = ()
     folder: str = ""
+    prepared: int = 1
 
     def is_taken_back(self, seq: int) -> bool:
         return any(first <= seq < end for first, end in self.taken_back)
@@ -64,6 +66,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
             taken_back=ranges,
             taken_back_results=(*self.taken_back_results, *numbers),
         )
+
+    def prepared_at(self, number: int) -> State:
+        return msgspec.structs.replace(self, prepared=number)
 
     def filed(self, folder: str) -> State:
         return msgspec.structs.replace(self, folder=folder)

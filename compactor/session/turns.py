@@ -24,7 +24,8 @@ def summarise(kept: Kept, tx: Transaction, text: str, upto: int | None) -> str:
         return shown
     below = tuple(kept.branch.digests[_cutoff(kept) : end])
     kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below))
-    kept.put(tx, kept.state.summarised_upto(kept.seq_at(end)))
+    state = kept.state.summarised_upto(kept.seq_at(end))
+    kept.put(tx, state.prepared_at(tx.next_number))
     kept.then(lambda: kept.book.prepared(frozenset()))
     return shown
 
@@ -52,7 +53,8 @@ def rewind(kept: Kept, tx: Transaction, to: int | Mark) -> None:
     if kept.begun:
         kept.record(tx, RewindRecord(position, count, "taken back"))
     tx.set_live(position, ())
-    kept.put(tx, kept.state.without(gone, tuple(kept.book.pending)))
+    state = kept.state.without(gone, tuple(kept.book.pending))
+    kept.put(tx, state.prepared_at(tx.next_number))
     kept.then(lambda: _cut(kept, position))
 
 
