@@ -18,7 +18,7 @@ from compactor.conformance.runner import Verdict, run
 from compactor.loop import shipped
 
 FOLDER = shipped("conformance")
-FILES = [FOLDER / "compaction.json", FOLDER / "formats.json"]
+FILES = [FOLDER / f"{name}.json" for name in ("compaction", "context", "editing", "formats")]
 CASES = load_cases([FOLDER])
 SCHEMA = json.loads((FOLDER / "case.schema.json").read_text(encoding="utf-8"))
 

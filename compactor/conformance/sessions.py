@@ -7,6 +7,7 @@ The session itself is `compactor.Session`; this file keeps the entries that the 
 from __future__ import annotations
 
 import base64
+import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,7 @@ class Talk:
         )
         self._prepared = True
         report = msgspec.to_builtins(outcome.report)
-        return {"view": outcome.request, "passes": report["passes"], "report": report}
+        return {"view": copy.deepcopy(outcome.request), "passes": report["passes"], "report": report}
 
     def make_pass(self, step: Step) -> Answer:
         self._observe()
@@ -171,7 +172,7 @@ class Talk:
             cutoff=(seqs[-1] + 1 if seqs else 0) if cutoff is None else cutoff,
             elide=step.get("elide"),
         )
-        return {"view": outcome.request}
+        return {"view": copy.deepcopy(outcome.request)}
 
     def recall(self, step: Step) -> Answer:
         self._observe()

@@ -18,25 +18,27 @@ class Moved:
 
     def __init__(self, edits: Iterable[Edit] = ()) -> None:
         self._removed: dict[Path, list[int]] = {}
+        self._gone: set[Path] = set()
         self._replaced: set[Path] = set()
-        for path, value in edits:
+        last = dict(edits)
+        for path, value in last.items():
+            if any(path[:depth] in last for depth in range(len(path))):
+                continue
             if value is not REMOVE:
                 self._replaced.add(path)
-            elif isinstance(path[-1], int):
+                continue
+            self._gone.add(path)
+            if isinstance(path[-1], int):
                 insort(self._removed.setdefault(path[:-1], []), path[-1])
 
     def after(self, at: Path) -> Path | None:
-        """Where a value is then; None where it or what holds it is gone or made anew."""
+        """Where a value is then; None where it is gone or what holds it was made anew."""
         steps: list[str | int] = []
         for depth, step in enumerate(at):
-            if at[:depth] in self._replaced:
+            if at[:depth] in self._replaced or at[: depth + 1] in self._gone:
                 return None
-            gone = self._removed.get(at[:depth], ())
-            if isinstance(step, int) and gone:
-                place = bisect_left(gone, step)
-                if gone[place : place + 1] == [step]:
-                    return None
-                step -= place
+            if isinstance(step, int):
+                step -= bisect_left(self._removed.get(at[:depth], ()), step)
             steps.append(step)
         return tuple(steps)
 

@@ -9,7 +9,7 @@ Specification: DESIGN sections 3 and 8; reference providers.md C.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -105,27 +105,39 @@ def rewrite_text(shape: Shape, body: Body, entry: Entry, part: int, text: str) -
     Raises:
         InternalError: `internal.edit` where the request has no such text.
     """
-    wanted = [one.text for one in entry.parts if one.kind is PartKind.TEXT]
     rank = sum(one.kind is PartKind.TEXT for one in entry.parts[:part])
-    depth = len(body.base)
-    first = _block_in(entry.at, shape.key, depth) or 0
-    start = place_of(shape, body, [entry], 0).message
-    is_turn = entry.kind is Kind.ASSISTANT
-    said: list[Said] = []
-    for index in range(start, len(body.items) if is_turn else start + 1):
-        if is_turn and (len(said) > rank or not _is_models(body.items[index])):
-            break
-        at = (*body.base, index)
-        for one in shape.texts(body.items[index], at):
-            is_before = index == start and (_block_in(one.at, shape.key, depth) or 0) < first
-            said += [one] if one.text and not is_before else []
-    shown = said if is_turn else said[_window([one.text for one in said], wanted) :]
-    found = next(islice(shown, rank, None), None)
+    if entry.kind is Kind.ASSISTANT:
+        found = next(islice(_of_turn(shape, body, entry), rank, None), None)
+    else:
+        said = list(_of_message(shape, body, entry))
+        wanted = [one.text for one in entry.parts if one.kind is PartKind.TEXT]
+        first = _window([one.text for one in said], wanted)
+        found = next(iter(said[first + rank :]), None)
     if found is None:
-        raise _not_said(entry, part)
+        message = f"part {part} of this entry is no text of the request"
+        raise InternalError(message, code="internal.edit", path=dotted(entry.at))
     if found.text == text:
         return []
     return [Edit(found.at, text), *(Edit(at, REMOVE) for at in found.more)]
+
+
+def _of_turn(shape: Shape, body: Body, entry: Entry) -> Iterator[Said]:
+    """The texts of a model's turn, which may be several messages or items."""
+    start = place_of(shape, body, [entry], 0).message
+    for index in range(start, len(body.items)):
+        if not _is_models(body.items[index]):
+            return
+        said = shape.texts(body.items[index], (*body.base, index))
+        yield from (one for one in said if one.text)
+
+
+def _of_message(shape: Shape, body: Body, entry: Entry) -> Iterator[Said]:
+    """The texts of the message that an entry of the user begins in, from there on."""
+    depth = len(body.base)
+    start = place_of(shape, body, [entry], 0)
+    for one in shape.texts(body.items[start.message], entry.at[: depth + 1]):
+        if one.text and (_block_in(one.at, shape.key, depth) or 0) >= start.block:
+            yield one
 
 
 def _is_models(message: Any) -> bool:
@@ -139,8 +151,3 @@ def _window(items: list[Any], wanted: list[Any]) -> int:
     size = len(wanted)
     starts = range(len(items) - size + 1)
     return next((at for at in starts if items[at : at + size] == wanted), 0)
-
-
-def _not_said(entry: Entry, part: int) -> InternalError:
-    message = f"part {part} of this entry is no text of the request"
-    return InternalError(message, code="internal.edit", path=dotted(entry.at))

@@ -149,13 +149,22 @@ def _changes(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
         end = value_end(text, pos)
         gives_all = node.value is not KEEP
         return end, [Change(pos, end, compact_json(node.value))] if gives_all else []
-    return _scan(text, pos, node) if text[pos] in "[{" else _enter(text, pos, node)
+    if text[pos] in "[{":
+        return _scan(text, pos, node)
+    return _enter(text, pos, node) if text[pos] == '"' else (value_end(text, pos), [])
 
 
 def _enter(text: str, pos: int, node: EditNode) -> tuple[int, list[Change]]:
-    """The end of the string at `pos` and the changes in it, which are of the text that it holds."""
+    """The end of the string at `pos` and the changes in it, which are of the text that it holds.
+
+    None where that is no JSON: then it stands under one of several equal keys, before the last.
+    """
     end = value_end(text, pos)
     held = cast("str", read_value(text, pos)[0])
+    try:
+        whole_value(held)
+    except NotJsonError:
+        return end, []
     found = sorted(_changes(held, after_space(held, 0), node)[1])
     places = _places(text, pos + 1, end - 1, [at for change in found for at in change[:2]])
     return end, [Change(next(places), next(places), quoted(change.text)[1:-1]) for change in found]
