@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 
+import portalocker
+
 _POLL_S = 0.02
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -171,8 +173,6 @@ def _opened(path: Path, *, create: bool, readonly: bool) -> FileIO | None:
 
 
 def _lock(file: FileIO, deadline: float, *, shared: bool) -> None:
-    import portalocker  # only who locks pays for it
-
     flags = portalocker.LockFlags
     kind = (flags.SHARED if shared else flags.EXCLUSIVE) | flags.NON_BLOCKING
     while True:

@@ -10,7 +10,6 @@ to write. Specification: DESIGN section 6, docs/journal.md.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterable
 from io import FileIO
@@ -21,14 +20,14 @@ from typing import NamedTuple, NoReturn, Self
 from compactor.core.errors import Finding, JournalError
 from compactor.core.journal import AnyRecord, Journal, decode_record, encode_record
 from compactor.durable import copy_aside, open_locked, sync_folder, write_at
+from compactor.line_sum import SUM_CHARS, line_sum
 
 LOCK_WAIT_S = 10.0
 """How long another process may hold the journal before we give up."""
 
 _HEAD = b'{"sum":"'
 _MIDDLE = b'","record":'
-_SUM_CHARS = 16
-_RECORD_AT = len(_HEAD) + _SUM_CHARS + len(_MIDDLE)
+_RECORD_AT = len(_HEAD) + SUM_CHARS + len(_MIDDLE)
 
 
 class JournalBegunError(JournalError):
@@ -256,17 +255,12 @@ class JournalFile:
 
 def _read_line(line: bytes, last: str, place: str) -> tuple[str, bytes]:
     """A line's sum and its record's bytes."""
-    given, record = line[len(_HEAD) : len(_HEAD) + _SUM_CHARS], line[_RECORD_AT:-1]
+    given, record = line[len(_HEAD) : len(_HEAD) + SUM_CHARS], line[_RECORD_AT:-1]
     if line != b"".join((_HEAD, given, _MIDDLE, record, b"}")):
         raise _damaged("this is no line of a journal", place)
     if given != line_sum(last, record).encode():
         raise _damaged("the checksum is not that of this line and those before it", place)
     return given.decode(), record
-
-
-def line_sum(last: str, record: bytes) -> str:
-    """The sum of a line: over the sum of the line before and the bytes of its record."""
-    return hashlib.sha256(last.encode() + record).hexdigest()[:_SUM_CHARS]
 
 
 def _could_be_torn(tail: bytes, *, first: bool) -> bool:

@@ -29,7 +29,8 @@ EXCEPTIONS = {
 LAYERS = (
     ("compactor.core",),
     ("compactor.formats",),
-    ("compactor.loop", "compactor.segments", "compactor.durable", "compactor.testing"),
+    ("compactor.loop", "compactor.segments", "compactor.durable", "compactor.line_sum"),
+    ("compactor.conversion", "compactor.testing"),
     ("compactor.walk", "compactor.fit", "compactor.installed"),
     ("compactor.counters", "compactor.journal_file"),
     ("compactor.models", "compactor.config"),
@@ -42,6 +43,7 @@ LAYERS = (
     ("compactor.replay",),
     ("compactor.shown", "compactor.breakpoints", "compactor.reasoning"),
     ("compactor.request",),
+    ("compactor.store",),
     ("compactor.session", "compactor.numbers"),
     ("compactor.api",),
     ("compactor",),

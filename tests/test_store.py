@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import StoreError
-from compactor.journal_file import line_sum
+from compactor.line_sum import line_sum
 from compactor.store import (
     SessionInfo,
     SessionStore,

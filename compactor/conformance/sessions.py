@@ -56,8 +56,7 @@ class Sessions:
             self._talks[name] = Talk(self.store, name, policy)
             return {}
         if op == "delete":
-            talk = self._talks.pop(name, None) or Talk(self.store, name, DEFAULT)
-            talk.delete()
+            (self._talks.pop(name, None) or Talk(self.store, name, DEFAULT)).delete()
             return {}
         talk = self._talks.get(name)
         if talk is None:

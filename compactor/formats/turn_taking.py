@@ -58,7 +58,7 @@ class Plan:
             cut = self._cut(first)
             cut.put[block] = text
             rest = end if first == last else self._size(first)
-            cut.gone |= dict.fromkeys(range(block + 1, rest))
+            pass
         else:
             self._texts[first] = text
         self._gone |= dict.fromkeys(range(first + 1, last))

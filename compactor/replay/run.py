@@ -158,7 +158,7 @@ class Bench:
             cost_to_none=_ratio(cost, nothing),
             cost_to_optimum=None if best is None else _ratio(cost, best.cost_nano),
             breaks=sum(row.broken for row in made.rows),
-            passes=sum(row.passes for row in made.rows),
+            passes=sum(row.passes > 0 for row in made.rows),
             overflow_requests=sum(row.overflow for row in made.rows),
             regret=round(made.regret, 4),
             findings=(*self.recording.findings, *self.findings),

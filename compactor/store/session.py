@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from compactor.core.errors import StoreError
-from compactor.journal_file import line_sum
+from compactor.line_sum import line_sum
 from compactor.store import search
 from compactor.store.connections import Connections
-from compactor.store.failures import DAMAGED
+from compactor.store.failures import DAMAGED, translated
 from compactor.store.protocol import Found, StaleError, Stored, StoredEntry, StoredResult
 from compactor.store.texts import to_text
 from compactor.store.transaction import (
@@ -78,7 +78,8 @@ class SqliteSession:
     @contextlib.contextmanager
     def write(self, version: int | None) -> Iterator[SqliteTransaction]:
         with self._connections.writing() as db:
-            numbers = self._numbers(db)
+            with translated(self._path):
+                numbers = self._numbers(db)
             if version is not None and numbers.version != version:
                 raise StaleError(
                     f"session {self._id} is at version {numbers.version}, not {version}",
@@ -93,7 +94,7 @@ class SqliteSession:
     def entry(self, seq: int) -> StoredEntry:
         found = self.entries(seq, 1)
         if not found:
-            raise self._unknown("entry", f"there is no entry {seq} in session {self._id}")
+            raise self._unknown("store.unknown_entry", f"there is no entry {seq} in session {self._id}")
         return found[0]
 
     def entries(self, first: int, count: int) -> list[StoredEntry]:
@@ -111,7 +112,7 @@ class SqliteSession:
             known = 0 < number <= MOST
             row = db.execute(_RESULT, (self._base + number,)).fetchone() if known else None
         if row is None:
-            raise self._unknown("result", f"there is no result {number} in session {self._id}")
+            raise self._unknown("store.unknown_result", f"there is no result {number} in session {self._id}")
         return self._result(row)
 
     def search(self, query: str, *, limit: int = 10) -> Found:
@@ -132,7 +133,7 @@ class SqliteSession:
             f"SELECT {NUMBERS} FROM session WHERE number = ? AND id IS NOT NULL", (self._number,)
         ).fetchone()
         if row is None:
-            raise self._unknown("session", f"session {self._id} was deleted")
+            raise self._unknown("store.unknown_session", f"session {self._id} was deleted")
         return Numbers(*row)
 
     def _records(self, db: sqlite3.Connection, wanted: str, start: int) -> list[bytes]:
@@ -223,5 +224,5 @@ class SqliteSession:
             hint=DAMAGED.hint,
         )
 
-    def _unknown(self, what: str, message: str) -> StoreError:
-        return StoreError(message, code=f"store.unknown_{what}", path=self._path)
+    def _unknown(self, code: str, message: str) -> StoreError:
+        return StoreError(message, code=code, path=self._path)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from compactor.core.errors import StoreError
-from compactor.journal_file import line_sum
+from compactor.line_sum import line_sum
 from compactor.store import index
 from compactor.store.bodies import Bodies, head_of
 from compactor.store.failures import translated

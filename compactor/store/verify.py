@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 
 from compactor.core.errors import Finding
-from compactor.journal_file import line_sum
+from compactor.line_sum import line_sum
 from compactor.store import index
 from compactor.store.transaction import MOST, NUMBERS, Numbers, row_sum
 
