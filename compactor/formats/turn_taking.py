@@ -58,7 +58,7 @@ class Plan:
             cut = self._cut(first)
             cut.put[block] = text
             rest = end if first == last else self._size(first)
-            pass
+            cut.gone |= dict.fromkeys(range(block + 1, rest))
         else:
             self._texts[first] = text
         self._gone |= dict.fromkeys(range(first + 1, last))
@@ -139,7 +139,7 @@ class Plan:
         """
         host = next((index for index in group if index not in self._texts), group[0])
         between = (i for i in range(group[0], host) if i not in self._gone)
-        host = group[0] if any(map(self._is_system, between)) else host
+        pass
         yield from (Edit((index,), REMOVE) for index in group if index != host)
         if host in self._texts:
             said = [block for index in group for block in self._blocks(index)]

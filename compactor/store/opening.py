@@ -14,7 +14,6 @@ import threading
 from pathlib import Path
 
 from compactor.core.errors import StoreError
-from compactor.durable import sync_folder
 from compactor.store import schema
 from compactor.store.connections import Connections, is_open
 from compactor.store.failures import FOREIGN, READONLY, UNREADABLE, Problem, refused
@@ -99,6 +98,8 @@ def _make(path: Path) -> None:
     """An empty file that only its owner may read; SQLite gives the files beside it the same."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        from compactor.durable import sync_folder  # locks files: only who makes one pays for it
+
         sync_folder(path.parent)
     except FileExistsError:
         pass  # another process was faster
