@@ -53,7 +53,8 @@ KILLED = """
     import json, sys
     from pathlib import Path
     from tests import store_workers as workers
-    print(json.dumps(workers.killed_at_every_step(Path(sys.argv[1]), getattr(workers, sys.argv[2]))))
+    how = getattr(workers, sys.argv[2])
+    print(json.dumps(workers.killed_at_every_step(Path(sys.argv[1]), how)))
 """
 
 if hasattr(os, "fork"):

@@ -32,8 +32,8 @@ from compactor.transcript import Transcript, load
 STDIN = "-"
 
 _COLD = Finding(
-    "cold_ignored", "the threshold trigger does not look at the cache: --cold is unused; "
-    "--trigger priced does"
+    "cold_ignored",
+    "the threshold trigger does not look at the cache: --cold is unused; --trigger priced does",
 )
 _FRESH_CODES = ("journal.foreign", "journal.damaged", "journal.unsupported")
 """What `--force` begins a new journal for."""

@@ -160,7 +160,11 @@ class Talk:
         )
         self._prepared = True
         report = msgspec.to_builtins(outcome.report)
-        return {"view": copy.deepcopy(outcome.request), "passes": report["passes"], "report": report}
+        return {
+            "view": copy.deepcopy(outcome.request),
+            "passes": report["passes"],
+            "report": report,
+        }
 
     def make_pass(self, step: Step) -> Answer:
         self._observe()

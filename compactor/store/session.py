@@ -94,7 +94,9 @@ class SqliteSession:
     def entry(self, seq: int) -> StoredEntry:
         found = self.entries(seq, 1)
         if not found:
-            raise self._unknown("store.unknown_entry", f"there is no entry {seq} in session {self._id}")
+            raise self._unknown(
+                "store.unknown_entry", f"there is no entry {seq} in session {self._id}"
+            )
         return found[0]
 
     def entries(self, first: int, count: int) -> list[StoredEntry]:
@@ -112,7 +114,9 @@ class SqliteSession:
             known = 0 < number <= MOST
             row = db.execute(_RESULT, (self._base + number,)).fetchone() if known else None
         if row is None:
-            raise self._unknown("store.unknown_result", f"there is no result {number} in session {self._id}")
+            raise self._unknown(
+                "store.unknown_result", f"there is no result {number} in session {self._id}"
+            )
         return self._result(row)
 
     def search(self, query: str, *, limit: int = 10) -> Found:
