@@ -139,7 +139,7 @@ class Plan:
         """
         host = next((index for index in group if index not in self._texts), group[0])
         between = (i for i in range(group[0], host) if i not in self._gone)
-        pass
+        host = group[0] if any(map(self._is_system, between)) else host
         yield from (Edit((index,), REMOVE) for index in group if index != host)
         if host in self._texts:
             said = [block for index in group for block in self._blocks(index)]
