@@ -141,6 +141,11 @@ def test_the_body_of_blocks_is_their_texts() -> None:
     assert (inserted.body, inserted.stored) == ("[#0001]\na\nb", "a\nb")
 
 
+def test_a_block_without_a_type_is_a_text_and_an_image_with_words_is_none() -> None:
+    inserted = Hand().insert(output=[{"text": "a"}, {"type": "image", "text": "alt"}, "b"])
+    assert (inserted.body, inserted.stored) == ("[#0001]\na\nb", "a\nb")
+
+
 def test_capped_blocks_are_one_text_beside_the_others() -> None:
     image = {"type": "image"}
     blocks = [

@@ -51,7 +51,8 @@ def test_several_files_stand_under_the_id_each_in_its_own_bracket() -> None:
         f"[#0025]\n[src/a.ts sha {sha_of(NEW)[:8]}]\n{HUNK}\n"
         f"[docs/new.md sha {sha_of(new)[:8]}] Created, 14 lines.\n[old.md deleted]"
     )
-    assert inserted.facts == Facts(0x25, "edit", 7)
+    files = ("src/a.ts", "docs/new.md", "old.md")
+    assert inserted.facts == Facts(0x25, "edit", 7, files=files)
 
 
 def test_an_edit_that_changes_nothing_says_so() -> None:

@@ -42,7 +42,7 @@ def shown_text(shown: Any) -> str:
 @given(large)
 def test_lines_put_together_are_the_text(text: str) -> None:
     lines = split_lines(text)
-    assert "".join(lines) == text
+    assert "".join(lines) == lines_of(text) == lines_of(text, 0, 10**9) == text
     assert len(lines) == count_lines(text)
     assert all(line and "\n" not in line[:-1] for line in lines)
 

@@ -37,6 +37,7 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     same_key: identity of call and text, for what is told only once.
     root, root_seq: number or seq of the original that a `recall` shows.
     failed: the call failed.
+    files: what identifies each file that an edit of several changed.
     """
 
     number: int
@@ -53,6 +54,7 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     root: int = 0
     root_seq: int | None = None
     failed: bool = False
+    files: tuple[str, ...] = ()
 
     @property
     def is_stub(self) -> bool:

@@ -115,7 +115,10 @@ class _Hand:
         stored = self._noted(Output(answer.text)).text
         body = answer.over(cap(stored, texts.cap, self._brackets.id(self._number)))
         facts = Facts(self._number, "edit", len(answer.bracket))
-        if len(changes) == 1:
+        if len(changes) > 1:
+            files = tuple(dict.fromkeys(identity(change.resolved) for change in changes))
+            facts = msgspec.structs.replace(facts, files=files)
+        else:
             facts = msgspec.structs.replace(
                 facts,
                 path=shown_path(changes[0].path, texts),

@@ -39,8 +39,8 @@ class Book:
         self.numbers[record.key] = number
         if pending:
             self.pending[number] = None
-        if facts.resolved:
-            self._paths.setdefault(facts.resolved, []).append(number)
+        for resolved in filter(None, (facts.resolved, *facts.files)):
+            self._paths.setdefault(resolved, []).append(number)
         if facts.is_stub:
             return
         if facts.kind == "read":

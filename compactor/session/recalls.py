@@ -67,7 +67,7 @@ def _by_id(kept: Kept, id: str, window: Window, call_id: str) -> str:  # noqa: A
     def write(tx: Transaction) -> str:
         own = tx.next_number
         shown = hygiene.recall(own, id, text, window.offset, window.limit, loop().context)
-        root, first = _root(known, shown.first)
+        root, first = _root(known if shown.count else None, shown.first)
         stored = StoredResult(
             number=own,
             call_id=call_id,
