@@ -188,6 +188,14 @@ def test_of_equal_texts_around_a_result_the_right_one_goes() -> None:
     ]
 
 
+def test_a_text_of_the_user_behind_another_run_of_his_is_found() -> None:
+    talk = mixed(said("one"), RESULT, said("two"), said("three"))
+    reviser: Any = lens("anthropic")
+    entry = reviser.read(talk).entries[4]
+    shown = apply_edits(talk, reviser.rewrite_text(talk, entry, 1, "new"))
+    assert shown[2]["content"] == [said("one"), RESULT, said("two"), said("new")]
+
+
 def test_what_stays_of_a_message_keeps_its_bytes_in_a_file() -> None:
     source = (
         b'[{"role": "user",  "content" : [ {"type":"text", "text": "\\u0061"} ]}, %s]'

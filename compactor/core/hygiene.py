@@ -4,7 +4,7 @@ Every measure acts here, once: a result gets its id, an unchanged read and the s
 stubs, long output is capped, an edit answers with its diff. Nothing that was sent before changes.
 What is kept is everything: `stored` is the text below the bracket in full, for a stub what it
 stands for. Decisions rest on the harness's facts and on the table of what stands before the model,
-never on a text. Specification: seed 000, DESIGN section 7, docs/hygiene.md.
+never on a text. Specification: seed 000, DESIGN section 7, docs/sessions.md.
 """
 
 from __future__ import annotations

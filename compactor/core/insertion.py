@@ -2,7 +2,7 @@
 
 Values of one shape, made from mappings or objects and checked here: the rest may rely on them. What
 is wrong is the harness's fault and is refused with the field's name. Specification: DESIGN section
-7, docs/hygiene.md.
+7, docs/sessions.md.
 """
 
 from __future__ import annotations

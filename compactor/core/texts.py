@@ -222,7 +222,7 @@ class PromptTexts(msgspec.Struct, frozen=True):
 
 
 class ContextTexts(msgspec.Struct, frozen=True):
-    """Hygiene on insertion (seed 000, DESIGN section 7, docs/hygiene.md)."""
+    """Hygiene on insertion (seed 000, DESIGN section 7, docs/sessions.md)."""
 
     ids: IdNumbers
     sha_digits: int
