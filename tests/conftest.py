@@ -29,7 +29,7 @@ settings.register_profile(
 settings.register_profile(
     "deep",
     deadline=None,
-    max_examples=150,
+    max_examples=1000,
     database=None,
     print_blob=True,
     suppress_health_check=SLOW,

@@ -141,7 +141,14 @@ def rewrite(fold: Fold, sections: Sections, named: str, old: str, new: str) -> E
             code="edit.many_matches",
             path="old",
         )
-    return put(fold, run[0], found[0], found[0].text.replace(old, new))
+    text = found[0].text.replace(old, new)
+    if not text.strip() and (found[0].part >= 0 or run[0].run is not None):
+        raise EditError(
+            f"the reply of {run[0].id} cannot be empty; remove the section instead",
+            code="edit.no_match",
+            path="new",
+        )
+    return put(fold, run[0], found[0], text)
 
 
 def put(fold: Fold, section: Section, place: Place, text: str) -> EditRecord:

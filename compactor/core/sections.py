@@ -171,6 +171,8 @@ class Sections:
     def _protected(self, start: int, end: int, run: Run | None, first_user: int | None) -> str:
         if run is not None and run.op == "summary":
             return "it is a summary"
+        if run is None and any(entry.required for entry in self._fold.entries[start:end]):
+            return "the provider needs it as it is"
         if end == self._fold.n and outstanding(self._fold.entries[start:end]):
             return "it is in flight: not all its calls have results"
         if first_user is not None and start <= first_user < end and run is None:
