@@ -102,7 +102,7 @@ def convert(
     system, tools = _overhead(reading, frame)
     talk = Talk(tuple(said), system, tools, model or _model(reading, frame))
     native = WRITERS[to](fit(talk, frame))
-    if isinstance(root, dict):
+    if isinstance(root, dict) and lens.name in RULES and RULES[lens.name].pairs:
         native = _with_settings(native, root, lens, frame)
     kept = (found for found in findings if found.code not in _SAID_ANEW)
     return Converted(native, to, (*kept, *notes.all()))
@@ -171,12 +171,13 @@ def _model(reading: Reading, frame: Frame) -> str:
 def _with_settings(native: Any, root: dict[str, Any], lens: Lens, frame: Frame) -> Any:
     """What a body says beside its conversation: kept in its own format, said in others."""
     settings = [key for key in root if key not in _CONTENT]
-    if frame.same and isinstance(native, dict):
-        return {key: root[key] for key in settings} | native
+    if frame.same:
+        own = {key: value for key, value in native.items() if key not in settings}
+        return {key: root[key] for key in settings} | own
     if isinstance(lens, CacheBreakpoints) and lens.breakpoints(root):
         message = "cache breakpoints belong to a provider; set them anew"
         frame.notes.report("breakpoints_left_out", message)
-    if settings and lens.name in RULES:
+    if settings:
         names = ", ".join(settings)[:200]
         frame.notes.report("settings_left_out", f"settings of the call are left out: {names}")
     return native

@@ -22,7 +22,7 @@ from compactor.formats.blocks import Readers, content_parts, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.media import document_part, image_url_part
-from compactor.formats.messages import field, listed, text_field, value_at
+from compactor.formats.messages import Carried, field, listed, overhead_of, text_field, value_at
 from compactor.formats.native import Edit, compact_json
 from compactor.formats.openai_chat import OpenAIChat
 from compactor.formats.recorded import compacted, count_of, items, time_ms, unanswered
@@ -64,6 +64,7 @@ class Atif:
         return Reading(
             entries=story.builder.entries,
             overhead=story.overhead(),
+            carried=story.carried(),
             findings=[*story.findings(), *others(runs)],
             model=story.model,
             usage=tuple(story.usage),
@@ -150,13 +151,14 @@ class _Story:
             elif index >= self._start:
                 self._tell(step, here)
 
-    def overhead(self) -> Overhead:
+    def carried(self) -> Carried:
         """Leading system steps, and tool definitions where they are recorded."""
         tools = field(field(self._native, "agent"), "tool_definitions")
-        texts = [*self._system]
-        for tool in listed(tools):
-            texts += OpenAIChat().tool_texts(tool)
-        return Overhead(tuple(filter(None, texts)), known=tools is not None)
+        return Carried(tuple(filter(None, self._system)), tuple(listed(tools)), tools is not None)
+
+    def overhead(self) -> Overhead:
+        """The texts of what is carried."""
+        return overhead_of(OpenAIChat(), self.carried())
 
     def findings(self) -> Iterator[Finding]:
         """What was strange, and what lies elsewhere."""

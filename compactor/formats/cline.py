@@ -24,6 +24,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.keyed import runs, sealed_part
 from compactor.formats.media import image_part
 from compactor.formats.messages import (
+    Carried,
     field,
     listed,
     locate,
@@ -72,6 +73,7 @@ class Cline:
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead((system,), known=True) if isinstance(system, str) else Overhead(),
+            carried=Carried((system,), known=True) if isinstance(system, str) else None,
             findings=[
                 *story.builder.findings,
                 *unanswered(story.builder.entries),

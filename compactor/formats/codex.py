@@ -26,6 +26,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
     SYSTEM_ROLES,
+    Carried,
     field,
     shape_error,
     text_field,
@@ -63,6 +64,7 @@ class Codex:
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(tuple(filter(None, story.overhead))),
+            carried=Carried(tuple(filter(None, story.system)), tuple(rollout.tools)),
             findings=[
                 *story.builder.findings,
                 *unanswered(story.builder.entries),
@@ -101,7 +103,8 @@ class _Story:
         self.odd: list[Path] = []
         items, requests = rollout.history.prompt(), iter(rollout.history.requests)
         lead = list(takewhile(_is_leading, items))
-        self.overhead = [rollout.instructions, *self._texts(lead)]
+        self.system = [rollout.instructions, *self._texts(lead)]
+        self.overhead = [*self.system]
         for tool in rollout.tools:
             self.overhead += blocks.tool_texts(tool, tool, "inputSchema")
         request = next(requests, None)

@@ -21,7 +21,7 @@ from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import medium_part, sealed_part
-from compactor.formats.messages import field, text_field, value_at
+from compactor.formats.messages import Carried, field, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.recorded import (
     compacted,
@@ -90,6 +90,7 @@ class CopilotCli:
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(systems, known=bool(systems)),
+            carried=Carried(systems, known=bool(systems)),
             findings=findings,
             model=story.model,
             usage=tuple(story.usage),

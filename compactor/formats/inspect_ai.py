@@ -30,7 +30,7 @@ from compactor.formats.inspect_messages import (
 )
 from compactor.formats.inspect_samples import Item, Sample, answer_of, sample_of, sample_runs
 from compactor.formats.members import Members
-from compactor.formats.messages import SYSTEM_ROLES, field, listed, text_field, value_at
+from compactor.formats.messages import SYSTEM_ROLES, Carried, field, listed, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
     cleared,
@@ -70,9 +70,11 @@ class InspectAi:
         runs = sample_runs(root)
         run = chosen(runs, self.thread)
         story = _Story(sample_of(root, run))
+        carried = story.carried()
         return Reading(
             entries=story.builder.entries,
-            overhead=story.overhead(),
+            overhead=_overhead(carried),
+            carried=carried,
             findings=[*story.findings(), *([] if self.thread else others(runs))],
             model=story.model,
             usage=tuple(story.usage),
@@ -246,7 +248,7 @@ class _Story:
             if usage is not None and n > 0:
                 self.usage.append(usage)
 
-    def overhead(self) -> Overhead:
+    def carried(self) -> Carried:
         """System prompt and tools of the last request; only the prompt where none is in the log."""
         last = self._prompt.last
         lead, tools = self._lead, list[Any]()
@@ -258,9 +260,8 @@ class _Story:
             content = self._sample.resolved(field(item.native, "content"))
             parts = content_parts(Builder(), content, (*item.at, "content"), READERS)
             texts += [part.text for part in parts]
-        for tool in tools:
-            texts += blocks.tool_texts(tool, self._sample.resolved(tool), "parameters")
-        return Overhead(tuple(filter(None, texts)), known=last is not None)
+        resolved = tuple(self._sample.resolved(tool) for tool in tools)
+        return Carried(tuple(filter(None, texts)), resolved, last is not None)
 
     def findings(self) -> Iterator[Finding]:
         yield from self.builder.findings
@@ -285,6 +286,11 @@ class _Story:
         else:
             say(self.builder, native, item.at)
         return before if self.builder.size > before else max(before - 1, 0)
+
+
+def _overhead(carried: Carried) -> Overhead:
+    texts = (t for tool in carried.tools for t in blocks.tool_texts(tool, tool, "parameters"))
+    return Overhead(tuple(filter(None, (*carried.system, *texts))), carried.known)
 
 
 def _is_leading(item: Item) -> bool:

@@ -20,7 +20,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.keyed import sealed_part
 from compactor.formats.kimi_history import EVENT, MESSAGE, RESULT, STEP, SUMMARY, History, Item
 from compactor.formats.media import document_part, image_url_part
-from compactor.formats.messages import field, shape_error, text_field, value_at
+from compactor.formats.messages import Carried, field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit, compact_json
 from compactor.formats.recorded import (
     cleared,
@@ -65,10 +65,11 @@ class KimiCli:
         story = _Story(rows)
         for number, item in enumerate(history.live()):
             story.tell(item, is_cleared=number < history.cutoff)
-        entries = story.builder.entries
+        entries, carried = story.builder.entries, _carried(rows)
         return Reading(
             entries=entries,
-            overhead=_overhead(rows),
+            overhead=_overhead(carried),
+            carried=carried,
             findings=[
                 *story.builder.findings,
                 *unanswered(entries),
@@ -227,7 +228,7 @@ def _is_end(row: Any) -> bool:
     return text_field(row.get("event"), "type") == "step.end"
 
 
-def _overhead(rows: Sequence[Any]) -> Overhead:
+def _carried(rows: Sequence[Any]) -> Carried:
     """The system prompt and the tools as they were set last."""
     system, tools = "", list[Any]()
     for row in rows:
@@ -236,9 +237,12 @@ def _overhead(rows: Sequence[Any]) -> Overhead:
             system = text_field(row, "systemPrompt") or system
         elif kind == "llm.tools_snapshot":
             tools = items(field(row, "tools"))
-    texts = [system, *(t for tool in tools for t in blocks.tool_texts(tool, tool, "parameters"))]
-    found = tuple(filter(None, texts))
-    return Overhead(found, known=bool(found))
+    return Carried((system,) if system else (), tuple(tools), bool(system or tools))
+
+
+def _overhead(carried: Carried) -> Overhead:
+    texts = (t for tool in carried.tools for t in blocks.tool_texts(tool, tool, "parameters"))
+    return Overhead(tuple(filter(None, (*carried.system, *texts))), carried.known)
 
 
 def _think(block: Any) -> Part:

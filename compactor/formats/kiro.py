@@ -8,7 +8,7 @@ system prompt and usage are not. Specification: DESIGN section 3, docs/formats.m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from compactor.core.errors import Finding
@@ -18,7 +18,7 @@ from compactor.formats.blocks import other_part
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.media import image_url_part
-from compactor.formats.messages import field, shape_error, text_field, value_at
+from compactor.formats.messages import Carried, field, shape_error, text_field, value_at
 from compactor.formats.native import Edit, compact_json
 from compactor.formats.recorded import items, unanswered, unreadable
 
@@ -61,9 +61,11 @@ class Kiro:
         odd: list[Path] = [
             (_HISTORY, i) for i, pair in enumerate(root[_HISTORY]) if not _is_pair(pair)
         ]
+        tools = tuple(_tools(root))
         return Reading(
             entries=builder.entries,
-            overhead=Overhead(tuple(_tools(root))),
+            overhead=Overhead(tuple(_texts(tools))),
+            carried=Carried(tools=tools),
             findings=[
                 *builder.findings,
                 *unanswered(builder.entries),
@@ -166,13 +168,16 @@ def _summarised(summary: str) -> list[Finding]:
     return [Finding("before_compaction", message)] if summary else []
 
 
-def _tools(root: Any) -> Iterator[str]:
-    """The texts of the tools, which the file has by where they come from."""
+def _tools(root: Any) -> Iterator[Any]:
+    """The tools, which the file has by where they come from."""
     origins = field(root, "tools")
     for tools in origins.values() if isinstance(origins, dict) else ():
-        for tool in items(tools):
-            definition = field(tool, "ToolSpecification")
-            yield from blocks.tool_texts(tool, definition, "input_schema")
+        yield from items(tools)
+
+
+def _texts(tools: Iterable[Any]) -> Iterator[str]:
+    for tool in tools:
+        yield from blocks.tool_texts(tool, field(tool, "ToolSpecification"), "input_schema")
 
 
 def _model(root: Any) -> str:

@@ -22,7 +22,7 @@ from compactor.formats.anthropic import READERS as ANTHROPIC
 from compactor.formats.blocks import block_part, result_facts
 from compactor.formats.chat_story import ChatStory, is_chat, texts_of
 from compactor.formats.edits import dotted
-from compactor.formats.messages import field, listed, shape_error, text_field, value_at
+from compactor.formats.messages import Carried, field, listed, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openai_chat import READERS
 from compactor.formats.recorded import has_tokens, items, time_ms, unanswered
@@ -67,6 +67,7 @@ class MiniSweAgent:
         return Reading(
             entries=entries,
             overhead=Overhead(tuple(filter(None, story.chat.system)), known=not story.has_tools),
+            carried=Carried(tuple(filter(None, story.chat.system))),
             findings=[*story.chat.builder.findings, *unanswered(entries)],
             model=story.model,
             usage=tuple(story.usage),

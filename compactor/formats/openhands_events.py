@@ -12,13 +12,14 @@ from typing import Any
 
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks, openhands_v0, openhands_v1
-from compactor.formats.messages import value_at
+from compactor.formats.messages import Carried, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openhands_v0 import StoryV0
 from compactor.formats.openhands_v1 import StoryV1
 from compactor.formats.openhands_view import Event, is_event, levels
 from compactor.formats.recorded import compacted, items, unanswered
 from compactor.formats.runs import Run, chosen, id_of, named, others
+from compactor.formats.tool_texts import any_tool_texts
 
 _KEYS = ("trajectory", "history", "events", "items")
 _IDS = ("instance_id", "conversation_id", "session_id", "id", "run_id")
@@ -52,6 +53,7 @@ class OpenHandsEvents:
         return Reading(
             entries=story.builder.entries,
             overhead=_overhead(story),
+            carried=Carried(tuple(story.system), tuple(story.tools or ()), story.tools is not None),
             findings=[
                 *story.builder.findings,
                 *unanswered(story.builder.entries),
@@ -158,5 +160,5 @@ def _is_new(native: Any) -> bool:
 
 
 def _overhead(story: StoryV0 | StoryV1) -> Overhead:
-    texts = filter(None, (*story.system, *(story.tools or ())))
-    return Overhead(tuple(texts), known=story.tools is not None)
+    texts = [*story.system, *(text for tool in story.tools or () for text in any_tool_texts(tool))]
+    return Overhead(tuple(filter(None, texts)), known=story.tools is not None)

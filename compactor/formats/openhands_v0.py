@@ -23,7 +23,6 @@ from compactor.formats.messages import field, text_field
 from compactor.formats.native import Edit, compact_json
 from compactor.formats.openhands_view import SPOKEN, Event, View
 from compactor.formats.recorded import count_of, items, time_ms
-from compactor.formats.tool_texts import any_tool_texts
 
 _ABOUT_THE_ACTION: Final = frozenset(
     (
@@ -51,7 +50,7 @@ class StoryV0:
         self.usage: list[Usage] = []
         self.model = ""
         self.system: list[str] = []
-        self.tools: list[str] | None = None
+        self.tools: list[Any] | None = None
         self.view = View(events)
         self._told: set[int] = set()
         self._meter = Meter()
@@ -84,7 +83,7 @@ class StoryV0:
         self.system = [text_field(args, "content")]
         tools = field(args, "tools")
         if isinstance(tools, list):
-            self.tools = [text for tool in tools for text in any_tool_texts(tool)]
+            self.tools = tools
 
     def _speak(self, index: int, kind: str) -> None:
         at, event = self.view.events[index]

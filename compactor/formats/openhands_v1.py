@@ -27,7 +27,6 @@ from compactor.formats.messages import field, listed, text_field
 from compactor.formats.native import Edit, compact_json
 from compactor.formats.openhands_view import Event
 from compactor.formats.recorded import count_of, items, time_ms
-from compactor.formats.tool_texts import any_tool_texts
 
 _ACTION, _MESSAGE, _SYSTEM = "ActionEvent", "MessageEvent", "SystemPromptEvent"
 _CONDENSATION, _STATE = "Condensation", "ConversationStateUpdateEvent"
@@ -64,7 +63,7 @@ class StoryV1:
         self.usage: list[Usage] = []
         self.model = ""
         self.system: list[str] = []
-        self.tools: list[str] | None = None
+        self.tools: list[Any] | None = None
         self.view = _View(events)
         for event in self.view.shown:
             n = self.builder.size
@@ -96,7 +95,7 @@ class StoryV1:
         ]
         tools = event.get("tools")
         if isinstance(tools, list):
-            self.tools = [text for tool in tools for text in any_tool_texts(tool)]
+            self.tools = tools
 
     def _message(self, event: Any, at: Path) -> None:
         message, inner = event.get("llm_message"), (*at, "llm_message")

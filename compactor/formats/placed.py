@@ -62,8 +62,10 @@ def read_placed(listing: Listing) -> Reading:
     """A reading of one listing."""
     builder = Builder()
     tell(builder, listing)
+    carried = listing.carried()
     return Reading(
         entries=builder.entries,
-        overhead=overhead_of(listing.dialect, listing.carried()),
+        overhead=overhead_of(listing.dialect, carried),
+        carried=carried,
         findings=[*builder.findings, *unanswered(builder.entries)],
     )

@@ -168,6 +168,7 @@ class Survey:
         return Reading(
             entries=made.entries,
             overhead=made.overhead,
+            carried=made.carried,
             findings=[
                 *(_placed(finding, sent.at[:-1]) for finding in made.findings),
                 *self._lost(chain, frozenset(request for request, _ in kept)),

@@ -17,7 +17,7 @@ from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.chat_story import texts_of
 from compactor.formats.edits import dotted
-from compactor.formats.messages import field, text_field, value_at
+from compactor.formats.messages import Carried, field, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import items, unanswered
 from compactor.formats.runs import Run, chosen, id_of, named, others
@@ -67,6 +67,7 @@ class ShareGpt:
         return Reading(
             entries=entries,
             overhead=Overhead(tuple(filter(None, story.system)), known=True),
+            carried=Carried(tuple(filter(None, story.system)), known=True),
             findings=[*findings, *([] if self.thread else others(runs))],
         )
 

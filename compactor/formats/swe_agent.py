@@ -23,7 +23,7 @@ from compactor.formats.builder import Builder
 from compactor.formats.chat_story import CHAT, texts_of
 from compactor.formats.edits import dotted
 from compactor.formats.json_text import NotJsonError, read_value
-from compactor.formats.messages import SYSTEM_ROLES, field, listed, text_field, value_at
+from compactor.formats.messages import SYSTEM_ROLES, Carried, field, listed, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openai_chat import READERS
 from compactor.formats.recorded import cleared, count_of, has_tokens, items, unanswered
@@ -68,6 +68,7 @@ class SweAgent:
         return Reading(
             entries=entries,
             overhead=Overhead(tuple(filter(None, story.system)), known=not story.has_tools),
+            carried=Carried(tuple(filter(None, story.system))),
             findings=[
                 *story.builder.findings,
                 *unanswered(entries),

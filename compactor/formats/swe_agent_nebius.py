@@ -16,7 +16,7 @@ from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Re
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
-from compactor.formats.messages import field, text_field
+from compactor.formats.messages import Carried, field, text_field
 from compactor.formats.native import Edit
 from compactor.formats.recorded import items, unanswered
 from compactor.formats.runs import Run, chosen, named, others
@@ -57,6 +57,7 @@ class SweAgentNebius:
         return Reading(
             entries=entries,
             overhead=Overhead(tuple(story.system), known=True),
+            carried=Carried(tuple(story.system), known=True),
             findings=[*findings, *([] if self.thread else others(runs))],
         )
 

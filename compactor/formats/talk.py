@@ -94,6 +94,7 @@ class Said(NamedTuple):
     seq: of the entry; -1 where there is none.
     call_id, name, error: of a result: the call's id, the tool's name, whether it failed.
     key: of a result, the call it answers; None when no call is known.
+    custom: the result of a custom call.
     """
 
     kind: Kind
@@ -103,6 +104,7 @@ class Said(NamedTuple):
     name: str = ""
     error: bool = False
     key: int | None = None
+    custom: bool = False
 
     @property
     def calls(self) -> list[Asked]:

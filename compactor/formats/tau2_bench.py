@@ -18,7 +18,7 @@ from compactor.formats import blocks
 from compactor.formats.answers import usage_of
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
-from compactor.formats.messages import field, shape_error, text_field
+from compactor.formats.messages import Carried, field, shape_error, text_field
 from compactor.formats.native import Edit
 from compactor.formats.recorded import has_tokens, items, time_ms, unanswered
 from compactor.formats.runs import Run, chosen, named, others
@@ -65,7 +65,8 @@ class Tau2Bench:
         entries = story.builder.entries
         return Reading(
             entries=entries,
-            overhead=_overhead(root, run.native),
+            overhead=Overhead(_system(root, run.native)),
+            carried=Carried(_system(root, run.native)),
             findings=[
                 *story.builder.findings,
                 *unanswered(entries),
@@ -209,9 +210,9 @@ def _usage(message: Any, n: int, model: str) -> Usage:
     return usage_of(counts if isinstance(counts, dict) else {}, n, name, when_ms)
 
 
-def _overhead(root: Any, simulation: Any) -> Overhead:
+def _system(root: Any, simulation: Any) -> tuple[str, ...]:
     policy = text_field(simulation, "policy") or text_field(_environment(root), "policy")
-    return Overhead(tuple(filter(None, [policy])))
+    return tuple(filter(None, [policy]))
 
 
 def _environment(root: Any) -> Any:

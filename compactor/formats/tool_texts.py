@@ -15,7 +15,7 @@ from compactor.formats.native import compact_json
 from compactor.formats.objects import is_object
 from compactor.formats.within import inner_value
 
-_SCHEMAS: Final = (
+SCHEMAS: Final = (
     "parameters",
     "input_schema",
     "inputSchema",
@@ -24,19 +24,19 @@ _SCHEMAS: Final = (
     "args_schema",
     "schema",
 )
-_DEFINITIONS: Final = ("function", "toolSpec", "tool")
-_NAMES: Final = ("name", "toolName")
+DEFINITIONS: Final = ("function", "toolSpec", "tool", "ToolSpecification")
+NAMES: Final = ("name", "toolName")
 
 
 def any_tool_texts(tool: Any) -> list[str]:
     """Name, description and parameter schema; of what has neither, its compact JSON."""
-    tool = _unpacked(tool)
+    tool = unpacked(tool)
     if isinstance(tool, list):
         return [text for inner in tool for text in any_tool_texts(inner)]
-    definition = next((d for d in (field(tool, key) for key in _DEFINITIONS) if is_object(d)), tool)
-    found = (field(definition, key) for key in _SCHEMAS)
+    definition = next((d for d in (field(tool, key) for key in DEFINITIONS) if is_object(d)), tool)
+    found = (field(definition, key) for key in SCHEMAS)
     schema = next((schema for schema in found if schema is not None), None)
-    name = next(filter(None, (text_field(definition, key) for key in _NAMES)), "")
+    name = next(filter(None, (text_field(definition, key) for key in NAMES)), "")
     if (
         not name
         and schema is None
@@ -60,7 +60,7 @@ def _by_name(tools: dict[str, Any]) -> Iterator[str]:
         yield from texts
 
 
-def _unpacked(tool: Any) -> Any:
+def unpacked(tool: Any) -> Any:
     """A tool that is a JSON text, as what that says."""
     if not isinstance(tool, str):
         return tool

@@ -98,9 +98,11 @@ class Chain:
         """The conversation as its last request carried it."""
         entries = self.builder.entries
         models = filter(None, map(_model, reversed(self.requests)))
+        carried, overhead = _carried(self.requests)
         return Reading(
             entries=entries,
-            overhead=_overhead(self.requests),
+            overhead=overhead,
+            carried=carried,
             findings=[*self.builder.findings, *unanswered(entries), *self._changes()],
             model=next(models, ""),
             usage=tuple(self.usage),
@@ -263,24 +265,25 @@ def _hash(*pieces: str) -> str:
 
 
 def _system(request: Request) -> tuple[str, ...]:
-    return _overhead([request], with_tools=False).texts
+    return _carried([request], with_tools=False)[1].texts
 
 
-def _overhead(requests: Sequence[Request], *, with_tools: bool = True) -> Overhead:
-    """What the last request that says so carries beside its entries."""
+def _carried(requests: Sequence[Request], *, with_tools: bool = True) -> tuple[Carried, Overhead]:
+    """What the last request that says so carries beside its entries, and its texts."""
     for request in reversed(requests):
         own = request.asked.carried() if request.asked is not None else Carried()
         dialect = request.asked.dialect if request.asked is not None else None
         beside = [text for text in request.carried.system if text not in own.system]
         tools = own.tools if with_tools else ()
-        system = own._replace(system=(*beside, *own.system), tools=tools)
-        texts = [*overhead_of(dialect, system).texts] if dialect else beside
+        found = Carried((*beside, *own.system), tools, own.known or request.carried.known)
+        texts = [*overhead_of(dialect, found).texts] if dialect else beside
         if with_tools and not own.tools:
+            found = found._replace(tools=request.carried.tools)
             for tool in request.carried.tools:
                 texts += any_tool_texts(tool)
-        if own.known or request.carried.known:
-            return Overhead(tuple(filter(None, texts)), known=True)
-    return Overhead()
+        if found.known:
+            return found, Overhead(tuple(filter(None, texts)), known=True)
+    return Carried(), Overhead()
 
 
 def runs_of(steps: Iterable[Request | ToolRun]) -> list[Run]:

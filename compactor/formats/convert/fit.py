@@ -15,6 +15,9 @@ from compactor.formats.convert.rules import ANY
 from compactor.formats.convert.spelling import Speller
 from compactor.formats.talk import Asked, Medium, Piece, Reasoning, Said, Talk, Text
 
+_LEADING = ("anthropic", "openai")
+"""Families whose sealed reasoning may not end a turn."""
+
 
 def fit(talk: Talk, frame: Frame) -> Talk:
     """A conversation as the target takes it. Linear."""
@@ -115,8 +118,8 @@ def _instead(kind: PartKind, said: Said, frame: Frame) -> Text:
 
 
 def _without_loose_ends(pieces: list[Piece], said: Said, frame: Frame) -> tuple[Piece, ...]:
-    """The pieces without items of reasoning at the end that nothing follows, as they must."""
-    while pieces and isinstance(pieces[-1], Reasoning) and pieces[-1].native is not None:
+    """The pieces without sealed reasoning at the end: something must follow it in its turn."""
+    while pieces and isinstance(pieces[-1], Reasoning) and pieces[-1].family in _LEADING:
         pieces.pop()
         message = "reasoning that led to nothing, which the provider refuses"
         frame.notes.report("reasoning_left_out", message, said.seq)
@@ -179,19 +182,22 @@ def _begun(said: Iterable[Said], frame: Frame) -> Iterator[Said]:
 
 def _merged(said: Iterable[Said], frame: Frame) -> Iterator[Said]:
     """Entries that must share a message as one."""
-    last: Said | None = None
+    group: list[Said] = []
     for each in said:
-        if last is not None and _shares(last, each, frame):
-            message = "two entries are one message here, as the provider wants the roles to change"
-            frame.notes.report("messages_merged", message, last.seq)
+        if group and not _shares(group[-1], each, frame):
+            yield _as_one(group, frame)
+            group = []
+        group.append(each)
+    if group:
+        yield _as_one(group, frame)
+
+
+def _as_one(group: list[Said], frame: Frame) -> Said:
+    if len(group) > 1:
+        message = "shares a message with what stands beside it, as the roles must change"
+        for each in group:
             frame.notes.report("messages_merged", message, each.seq)
-            last = last._replace(pieces=last.pieces + each.pieces)
-            continue
-        if last is not None:
-            yield last
-        last = each
-    if last is not None:
-        yield last
+    return group[0]._replace(pieces=tuple(piece for each in group for piece in each.pieces))
 
 
 def _shares(last: Said, following: Said, frame: Frame) -> bool:
@@ -205,7 +211,8 @@ def _signed(said: Iterable[Said], frame: Frame) -> Iterator[Said]:
     """With a signature on the first call of every turn, where calls need one."""
     count = 0
     for each in said:
-        calls = each.calls if frame.rules.signs and not frame.same else []
+        is_own = frame.same and frame.reasoning
+        calls = each.calls if frame.rules.signs and not is_own else []
         if not calls or calls[0].signature:
             yield each
             continue

@@ -7,6 +7,7 @@ a medium by `formats.media` can have it converted. Linear in the data; nothing i
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as member
@@ -18,6 +19,7 @@ from compactor.formats.media import base64_of, data_of, digest_of
 from compactor.formats.messages import field, text_field
 from compactor.formats.objects import is_object, members
 from compactor.formats.talk import Medium, Reasoning
+from compactor.formats.within import within
 from compactor.formats.write.bedrock import FORMATS as CONVERSE
 
 _DATA: Final = ("data", "bytes", "file_data", "result")
@@ -94,12 +96,16 @@ def find(root: Any, entries: Iterable[Entry], *, blocks: bool) -> Natives:
         for part in entry.parts:
             wanted[part.kind].add(part.digest)
     media = wanted[PartKind.IMAGE] | wanted[PartKind.DOCUMENT]
+    seals = wanted[PartKind.SEALED]
     opaque = wanted[PartKind.OTHER] if blocks else set[str]()
     found = Natives()
-    if media or wanted[PartKind.SEALED] or opaque:
-        for native, at in _objects(root):
-            _look(found, native, at, media, wanted[PartKind.SEALED])
-            _look_at_block(found, native, opaque)
+    for in_strings in (False, True):
+        media, seals = media - found.media.keys(), seals - found.seals.keys()
+        opaque = opaque - found.blocks.keys()
+        if media or seals or opaque:
+            for native, at in _objects(root, in_strings=in_strings):
+                _look(found, native, at, media, seals)
+                _look_at_block(found, native, opaque)
     return found
 
 
@@ -132,13 +138,19 @@ def _base64(value: Any) -> str:
     return value if isinstance(value, str) else base64_of(value)
 
 
-def _objects(root: Any) -> Iterator[tuple[Any, Path]]:
-    """Every object in native data with its address, an outer one before its inner ones. O(size)."""
+def _objects(root: Any, *, in_strings: bool) -> Iterator[tuple[Any, Path]]:
+    """Every object in native data with its address, an outer one before its inner ones. O(size).
+
+    Args:
+        in_strings: those in JSON that strings hold too, as some recorders write it.
+    """
     yield from [(root, ())] if is_object(root) else ()
     levels: list[tuple[Iterator[tuple[Any, Any]], Path]] = [(_members(root), ())]
     while levels:
         inner, at = levels[-1]
         for step, value in inner:
+            entered = within(str(step), value) if in_strings else None
+            value = value if entered is None else entered.value
             if is_object(value):
                 yield value, (*at, step)
             elif not isinstance(value, (list, tuple)):
@@ -161,8 +173,7 @@ def _look(
     """Keep the media and seals that stand in an object."""
     for holder in _holders(native) if media else ():
         for key, value in members(holder):
-            is_content = key in _DATA or key in _PLACES or key in _IDS
-            if is_content and isinstance(value, (str, bytes, bytearray)) and value:
+            if isinstance(value, (str, bytes, bytearray)) and _is_content(key, value):
                 _keep_medium(found, (holder, native), key, value, media)
     for key in _SEALS if seals else ():
         value = field(native, key)
@@ -170,6 +181,12 @@ def _look(
             reasoning = seal_of(native) if digest in seals else None
             if reasoning is not None:
                 found.seals.setdefault(digest, Sealed(reasoning, at, native))
+
+
+def _is_content(key: str, value: Any) -> bool:
+    """Whether a value may be a medium: by its key, or because it says so."""
+    is_told = isinstance(value, str) and value.startswith("data:")
+    return bool(value) and (is_told or key in _DATA or key in _PLACES or key in _IDS)
 
 
 def _holders(native: Any) -> Iterator[Any]:
@@ -212,7 +229,16 @@ def _medium(holders: tuple[Any, Any], key: str, value: Any, inside: str | None) 
     if inside is not None:
         said = value[len("data:") : value.index(",")].partition(";")[0] or said
     mime = next((mime for start, mime in _MAGIC if data.startswith(start)), said)
-    return Medium(PartKind.OTHER, mime, data=data, name=name) if mime else None
+    return Medium(PartKind.OTHER, mime, data=data, name=name) if mime and _is_whole(data) else None
+
+
+def _is_whole(data: str) -> bool:
+    """Whether data is base64 to its end; cut or damaged media are refused by providers."""
+    try:
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _said(holders: tuple[Any, Any], keys: Iterable[str]) -> str:

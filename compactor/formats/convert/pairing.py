@@ -79,7 +79,8 @@ def _flat(segment: _Segment, frame: Frame) -> list[Said]:
         if frame.complete:
             frame.notes.report("call_completed", f"call {call.id!r} had no result", seq)
             text = (Text(frame.texts.unanswered),)
-            made.append(Said(Kind.TOOL, text, -1, call.id, call.name, error=True, key=key))
+            result = Said(Kind.TOOL, text, -1, call.id, call.name, error=True, key=key)
+            made.append(result._replace(custom=call.custom))
         else:
             message = f"call {call.id!r} has no result, which providers refuse"
             frame.notes.report("unanswered_call", message, seq)

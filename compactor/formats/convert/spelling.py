@@ -14,7 +14,7 @@ from typing import Final
 from compactor.formats.convert.notes import Frame
 from compactor.formats.convert.rules import Spelling
 from compactor.formats.json_compact import compact_json_text, quoted
-from compactor.formats.talk import Asked, Piece, Said, Tool
+from compactor.formats.talk import Asked, Said, Tool
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _NUMBER_CHARS: Final = 9
@@ -26,7 +26,7 @@ class Speller:
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
-        self._ids: dict[int, str] = {}
+        self._calls: dict[int, Asked] = {}
         self._taken = _Taken()
         self._names: dict[str, str] = {}
         self._named = _Taken()
@@ -50,16 +50,16 @@ class Speller:
                 for piece in said.pieces
             )
             return said._replace(pieces=tuple(pieces))
-        if said.name:
-            said = said._replace(name=self._name(said.name, said.seq))
         if said.key is not None:
-            return said._replace(call_id=self._ids[said.key])
-        return said
+            call = self._calls[said.key]
+            return said._replace(call_id=call.id, name=call.name, custom=call.custom)
+        return said._replace(name=self._name(said.name, said.seq)) if said.name else said
 
-    def _call(self, call: Asked, seq: int, index: int) -> Piece:
-        self._ids[call.key] = self._id(call.id, seq, index)
-        spelled = call._replace(id=self._ids[call.key], name=self._name(call.name, seq))
-        return self._with_arguments(spelled, seq)
+    def _call(self, call: Asked, seq: int, index: int) -> Asked:
+        call_id, name = self._id(call.id, seq, index), self._name(call.name, seq)
+        spelled = self._with_arguments(call._replace(id=call_id, name=name), seq)
+        self._calls[call.key] = spelled
+        return spelled
 
     def _id(self, old: str, seq: int, index: int) -> str:
         """The id itself where it may be and is free, else one that tells its place."""

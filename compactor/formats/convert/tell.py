@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
 from compactor.formats.convert.natives import Natives, Sealed, find, medium_of, seal_of
-from compactor.formats.messages import field, listed, text_field
+from compactor.formats.json_text import NotJsonError
+from compactor.formats.messages import field, listed, text_field, value_at
 from compactor.formats.objects import is_object
 from compactor.formats.talk import Asked, Opaque, Piece, Reasoning, Said, Text
 
@@ -230,12 +231,10 @@ def _is_custom(root: Any, at: Path) -> bool:
 
 def _value_at(root: Any, at: Path) -> Any:
     """The value at an address; None where there is none."""
-    for step in at:
-        if isinstance(root, (list, tuple)) and isinstance(step, int) and step < len(root):
-            root = root[step]
-        else:
-            root = field(root, str(step))
-    return root
+    try:
+        return value_at(root, at)
+    except (LookupError, TypeError, NotJsonError):
+        return None
 
 
 def _order(at: Path) -> tuple[tuple[int, int, str], ...]:

@@ -14,11 +14,8 @@ from compactor.formats.json_text import read_value
 from compactor.formats.messages import field, listed, text_field
 from compactor.formats.objects import is_object
 from compactor.formats.talk import Tool
+from compactor.formats.tool_texts import DEFINITIONS, NAMES, SCHEMAS, unpacked
 
-_SCHEMAS: Final = (
-    *("input_schema", "parameters", "parametersJsonSchema", "parameters_json_schema"),
-    "inputSchema",
-)
 _DECLARED: Final = ("functionDeclarations", "function_declarations")
 _TYPES: Final = {
     "OBJECT": "object",
@@ -39,7 +36,7 @@ def tools_of(natives: Iterable[Any], *, same: bool) -> tuple[list[Tool], list[st
         same: they are written in the format they come from.
     """
     if same:
-        return [Tool(_name(native), native=native) for native in natives], []
+        return [Tool(_name(tool), native=tool) for native in natives for tool in listed(native)], []
     tools: list[Tool] = []
     left: list[str] = []
     for native in natives:
@@ -53,39 +50,47 @@ def tools_of(natives: Iterable[Any], *, same: bool) -> tuple[list[Tool], list[st
 
 
 def _definitions(native: Any) -> Iterator[Any]:
-    """The definitions in a tool: Gemini and namespaces have several in one."""
+    """The definitions in a tool: one may be a text, and several stand in one in many ways."""
+    native = unpacked(native)
     declared = [d for key in _DECLARED for d in listed(field(native, key))]
-    if declared:
-        yield from declared
-    elif field(native, "type") == "namespace":
-        yield from listed(field(native, "tools"))
+    if field(native, "type") == "namespace":
+        declared = [*listed(field(native, "tools"))]
+    if isinstance(native, list) or declared:
+        for inner in declared or native:
+            yield from _definitions(inner)
+    elif isinstance(native, dict) and native and not _has_name(native) and _is_map(native):
+        for name, inner in native.items():
+            yield inner if _has_name(inner) else {"name": name, **inner}
     else:
         yield native
+
+
+def _is_map(native: dict[str, Any]) -> bool:
+    """Whether tools stand under their names."""
+    is_one = any(key in native for key in DEFINITIONS)
+    return not is_one and all(isinstance(inner, dict) for inner in native.values())
+
+
+def _has_name(native: Any) -> bool:
+    return any(text_field(native, key) for key in NAMES)
 
 
 def _function(native: Any) -> Tool | None:
     """A function that the client runs; None for any other tool."""
     kind = field(native, "type")
-    inner = next(
-        (field(native, key) for key in ("function", "toolSpec") if _has(native, key)), None
-    )
+    inner = next((field(native, k) for k in DEFINITIONS if is_object(field(native, k))), None)
     body = native if inner is None else inner
-    schemas = (field(body, key) for key in _SCHEMAS)
-    schema = next((schema for schema in schemas if is_object(schema)), None)
-    name = text_field(body, "name")
+    schema = next((s for s in (field(body, key) for key in SCHEMAS) if is_object(s)), None)
+    name = next(filter(None, (text_field(body, key) for key in NAMES)), "")
     is_bare = schema is None and kind != "function" and inner is None and kind is not None
     if not name or is_bare:
         return None
     return Tool(name, text_field(body, "description"), _schema(schema))
 
 
-def _has(native: Any, key: str) -> bool:
-    return is_object(field(native, key))
-
-
 def _schema(schema: Any) -> dict[str, Any]:
     """A schema of an object, which is what every API wants arguments to be."""
-    inner = field(schema, "json")
+    inner = field(schema, "json") or field(schema, "jsonSchema")
     plain, _ = read_value(compact_json(inner if is_object(inner) else schema), 0)
     return (
         {"type": "object", **_respelled(plain)} if isinstance(plain, dict) else {"type": "object"}
@@ -106,5 +111,6 @@ def _respelled(value: Any) -> Any:
 
 def _name(native: Any) -> str:
     """What a tool is called in a finding."""
-    inner = field(native, "function") or field(native, "toolSpec") or native
-    return (text_field(inner, "name") or text_field(native, "type") or "a tool")[:80]
+    inner = next((field(native, k) for k in DEFINITIONS if is_object(field(native, k))), native)
+    first = next(map(str, native), "") if isinstance(native, dict) else ""
+    return (text_field(inner, "name") or text_field(native, "type") or first or "a tool")[:80]

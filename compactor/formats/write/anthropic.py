@@ -17,7 +17,7 @@ from compactor.formats.talk import (
     Text,
     Tool,
 )
-from compactor.formats.write.pieces import arguments, exchanges
+from compactor.formats.write.pieces import arguments, exchanges, named
 
 MAX_TOKENS: Final = 1024
 """The API wants a limit of the answer, and no conversation says one."""
@@ -102,8 +102,4 @@ def _medium(medium: Medium) -> Native:
 def _tool(tool: Tool) -> Any:
     if tool.native is not None:
         return tool.native
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.parameters,
-    }
+    return {**named(tool), "input_schema": tool.parameters}

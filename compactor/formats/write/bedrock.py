@@ -18,7 +18,7 @@ from compactor.formats.talk import (
     Text,
     Tool,
 )
-from compactor.formats.write.pieces import arguments, exchanges
+from compactor.formats.write.pieces import arguments, exchanges, named
 
 FORMATS: Final = {
     "image/png": "png",
@@ -104,9 +104,4 @@ def _name(name: str, names: dict[str, int]) -> str:
 def _tool(tool: Tool) -> Any:
     if tool.native is not None:
         return tool.native
-    spec = {
-        "name": tool.name,
-        "description": tool.description,
-        "inputSchema": {"json": tool.parameters},
-    }
-    return {"toolSpec": spec}
+    return {"toolSpec": {**named(tool), "inputSchema": {"json": tool.parameters}}}

@@ -6,7 +6,7 @@ from typing import Any
 
 from compactor.core.model import Kind
 from compactor.formats.talk import Asked, Medium, Native, Opaque, Piece, Reasoning, Said, Talk, Text
-from compactor.formats.write.pieces import arguments, exchanges
+from compactor.formats.write.pieces import arguments, exchanges, named
 
 
 def gemini(talk: Talk) -> Native:
@@ -63,11 +63,7 @@ def _medium(medium: Medium) -> Native:
 def _tools(talk: Talk) -> list[Any]:
     """The functions in one tool; other tools as they are."""
     declared = [
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "parametersJsonSchema": tool.parameters,
-        }
+        {**named(tool), "parametersJsonSchema": tool.parameters}
         for tool in talk.tools
         if tool.native is None
     ]

@@ -18,7 +18,7 @@ from compactor.formats.talk import (
     Text,
     Tool,
 )
-from compactor.formats.write.pieces import url_of
+from compactor.formats.write.pieces import named, url_of
 
 
 def openai_chat(talk: Talk) -> Native:
@@ -88,9 +88,4 @@ def _call(call: Asked) -> Native:
 def _tool(tool: Tool) -> Any:
     if tool.native is not None:
         return tool.native
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": {**named(tool), "parameters": tool.parameters}}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compactor.core.model import Kind, PartKind
+from compactor.formats.objects import members
 from compactor.formats.talk import (
     Asked,
     Medium,
@@ -18,7 +19,7 @@ from compactor.formats.talk import (
     Text,
     Tool,
 )
-from compactor.formats.write.pieces import url_of
+from compactor.formats.write.pieces import named, url_of
 
 
 def openai_responses(talk: Talk) -> Native:
@@ -35,7 +36,8 @@ def _items(said: Said) -> list[Any]:
     """Each thing that a model does is an item of its own, in the order of its doing."""
     if said.kind is Kind.TOOL:
         output = "\n".join(said.texts) if said.is_text else _blocks(said)
-        return [{"type": "function_call_output", "call_id": said.call_id, "output": output}]
+        kind = "custom_tool_call_output" if said.custom else "function_call_output"
+        return [{"type": kind, "call_id": said.call_id, "output": output}]
     if said.kind is Kind.ASSISTANT:
         return list(_turn(said)) or [_message(said, "")]
     is_plain = said.is_text and len(said.pieces) <= 1
@@ -49,7 +51,7 @@ def _turn(said: Said) -> Iterator[Any]:
         elif isinstance(piece, Asked):
             yield _call(piece)
         elif isinstance(piece, Reasoning | Opaque) and piece.native is not None:
-            yield piece.native
+            yield {key: value for key, value in members(piece.native) if value is not None}
 
 
 def _message(said: Said, content: Any) -> Native:
@@ -92,10 +94,4 @@ def _call(call: Asked) -> Native:
 def _tool(tool: Tool) -> Any:
     if tool.native is not None:
         return tool.native
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "strict": False,
-    }
+    return {"type": "function", **named(tool), "parameters": tool.parameters, "strict": False}

@@ -22,7 +22,7 @@ from compactor.formats.talk import (
     Text,
     Tool,
 )
-from compactor.formats.write.pieces import arguments
+from compactor.formats.write.pieces import arguments, named
 
 INSTRUCTIONS, MESSAGES, TOOLS, MODEL = (
     *("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.tool.definitions"),
@@ -43,12 +43,7 @@ def otel(talk: Talk) -> Native:
 def _tool(tool: Tool) -> Any:
     if tool.native is not None:
         return tool.native
-    return {
-        "type": "function",
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
+    return {"type": "function", **named(tool), "parameters": tool.parameters}
 
 
 def _message(said: Said) -> Native:
@@ -63,15 +58,15 @@ def _parts(said: Said) -> list[Native]:
     return [part for part in map(_part, said.pieces) if part is not None]
 
 
-def _part(piece: Piece) -> Native | None:
+def _part(piece: Piece) -> Any:
     if isinstance(piece, Text):
         return _text(piece.text)
     if isinstance(piece, Asked):
         head = {"type": "tool_call", "id": piece.id, "name": piece.name}
-        return head | {"arguments": arguments(piece)}
+        return head | {"arguments": arguments(piece)} if piece.arguments else head
     if isinstance(piece, Reasoning):
         return {"type": "reasoning", "content": piece.text}
-    return None if isinstance(piece, Opaque) else _medium(piece)
+    return piece.native if isinstance(piece, Opaque) else _medium(piece)
 
 
 def _text(text: str) -> Native:

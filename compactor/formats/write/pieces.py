@@ -7,7 +7,7 @@ from typing import Any
 
 from compactor.core.model import Kind
 from compactor.formats.json_text import NotJsonError, read_value
-from compactor.formats.talk import Asked, Medium, Said
+from compactor.formats.talk import Asked, Medium, Said, Tool
 
 
 def arguments(call: Asked) -> Any:
@@ -17,6 +17,12 @@ def arguments(call: Asked) -> Any:
     except NotJsonError:
         return call.arguments
     return value if end == len(call.arguments) else call.arguments
+
+
+def named(tool: Tool) -> dict[str, Any]:
+    """Name and description of a tool; one without a description has none."""
+    name: dict[str, Any] = {"name": tool.name}
+    return name | {"description": tool.description} if tool.description else name
 
 
 def url_of(medium: Medium) -> str:
