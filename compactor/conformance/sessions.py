@@ -88,9 +88,12 @@ class Sessions:
         return self._store
 
     def close(self) -> None:
-        """Give up all sessions."""
+        """Give up all sessions; without a file nothing is left of them."""
         for name in list(self._talks):
-            self._end(name)
+            if self._path is None:
+                self.step(name, "delete", {})
+            else:
+                self._end(name)
         if self._store is not None:
             self._store.close()
 

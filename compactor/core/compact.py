@@ -16,7 +16,7 @@ import msgspec
 
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
-from compactor.core.inputs import with_texts
+from compactor.core.inputs import Text, with_texts
 from compactor.core.journal import (
     AnyRecord,
     Elision,
@@ -296,7 +296,7 @@ class _Call:
         before = fold.estimate
         first = plan.first or 0
         inputs = tuple(
-            InputElision(seq, fold.digest(seq), entry_digest(with_texts(fold.entries[seq], t)), t)
+            InputElision(seq, fold.digest(seq), _digest_with(fold, seq, t), t)
             for seq, t in plan.inputs
         )
         elided = tuple(
@@ -331,6 +331,11 @@ class _Call:
         self.records += [record, *removals]
         self.passes.append(record)
         self.saved += before - fold.estimate
+
+
+def _digest_with(fold: Fold, seq: int, texts: tuple[Text, ...]) -> str:
+    """The digest of a turn as it is shown from now on, with its rewritten reply too."""
+    return entry_digest(with_texts(fold.view.turn(seq, fold.entries[seq]), texts))
 
 
 def _worth_it(fold: Fold, plan: Plan) -> bool:

@@ -8,6 +8,7 @@ sections 5 (Work) and 6.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import is_
@@ -108,6 +109,22 @@ class Resumed(NamedTuple):
     findings: list[Finding]
     later: Sequence[Standing] = ()
 
+    def stand(self, entries: Sequence[Entry], labels: Sequence[int]) -> None:
+        """Show the fold the other entries and records, deciding nothing. O(new entries)."""
+        later = deque(self.later)
+        for seq in range(self.fold.n, len(entries)):
+            self._show(later, seq)
+            self.fold.add(entries[seq], labels[seq])
+        self._show(later, len(entries))
+
+    def _show(self, later: deque[Standing], n: int) -> None:
+        while later and later[0].n <= n:
+            record = later.popleft()
+            if isinstance(record, PolicyRecord):
+                change(self.fold, record)
+            else:
+                self.fold.apply(record)
+
 
 def resume(
     entries: Sequence[Entry], journal: Journal, fold: Fold | None, settings: Settings
@@ -129,7 +146,7 @@ def resume(
     if not settings.own and not begins(entries, journal):
         return _start(entries, settings, _foreign(settings))
     _check_pinned(header, settings)
-    if fold is not None and _learn(fold, records) and _follow(fold, entries):
+    if fold is not None and learn(fold, records) and _follow(fold, entries):
         return Resumed(fold, records, len(records), [])
     return _rebuild(entries, header, records, settings)
 
@@ -219,8 +236,8 @@ _TOLD = (InsertionRecord, EditRecord, SummaryRecord, ReadoutRecord, DeclinedReco
 """Records that others than a call make, between calls."""
 
 
-def _learn(fold: Fold, records: Sequence[AnyRecord]) -> bool:
-    """Show the workings what was recorded since. O(new records).
+def learn(fold: Fold, records: Sequence[AnyRecord]) -> bool:
+    """Show the workings what others than a call have recorded since. O(new records).
 
     Returns:
         False for what only a rebuild can show.
@@ -236,6 +253,7 @@ def _learn(fold: Fold, records: Sequence[AnyRecord]) -> bool:
             fold.insert(record)
         else:
             fold.apply(record)
+    fold.seen = len(records)
     return True
 
 
@@ -265,9 +283,9 @@ def _rebuild(
     known = len(records)
     standing = active(records).records
     findings: list[Finding] = []
-    departed = _departure(entries, records, settings.loop.reasoning.removed)
+    departed = departure(entries, records, settings.loop.reasoning.removed)
     if departed is not None:
-        kept = _surviving(standing, departed)
+        kept = surviving(standing, departed)
         if kept == 0 and not settings.own:
             return _start(entries, settings, _foreign(settings))
         text = f"the conversation departs from its journal; {len(standing) - kept} records fell"
@@ -337,7 +355,7 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     return next(seq for seq in range(upto) if known[seq] is not entries[seq])
 
 
-def _departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str) -> int | None:
+def departure(entries: Sequence[Entry], records: Sequence[AnyRecord], instead: str) -> int | None:
     """The first entry that is not the one the records speak of.
 
     What we made of an entry is that entry: a body that we wrote, `instead` of removed reasoning. A
@@ -409,7 +427,7 @@ def _reach(record: Standing) -> int | None:
             return None
 
 
-def _surviving(standing: Sequence[Standing], departed: int) -> int:
+def surviving(standing: Sequence[Standing], departed: int) -> int:
     """How many records stay: those that speak of nothing above the departure, changes up to it.
 
     A pass that stays keeps what was recorded before it, and the reasoning that it removed: sent

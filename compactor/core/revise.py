@@ -15,7 +15,8 @@ import msgspec
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
 from compactor.core.journal import AnyRecord, EditRecord, StubsRecord
-from compactor.core.model import Kind, PartKind, entry_digest
+from compactor.core.lines import whole_characters
+from compactor.core.model import Kind, Part, PartKind, entry_digest
 from compactor.core.sections import Section, Sections
 from compactor.core.stubs import Stored
 from compactor.core.texts import EditingTexts
@@ -24,9 +25,9 @@ from compactor.core.texts import EditingTexts
 class Receipt(NamedTuple):
     """What a batch of edits did, in tokens.
 
-    freed: estimate before - after; negative where the view grew.
+    freed: estimate before - after, resolved stubs included; negative where the view grew.
     reread: of the view from the first change on, which no prompt cache has.
-    first: the first entry that is shown otherwise.
+    first: the first entry that is shown otherwise; the number of entries where none is.
     """
 
     freed: int
@@ -53,13 +54,17 @@ def apply_edits(fold: Fold, edits: Sequence[EditRecord], stored: Stored) -> Made
     """Show a batch of edits. The fold changes; the caller puts the records into the journal.
 
     Args:
-        edits: valid ones of this fold, at least one.
+        edits: valid ones of this fold. Those that show what is shown already are left out.
         stored: full texts by the number of a result.
     """
     before = fold.estimate
-    records: list[AnyRecord] = list(edits)
+    edits = [edit for edit in edits if not _is_shown(fold, edit)]
+    if not edits:
+        return Made((), Receipt(0, 0, fold.n))
+    records: list[AnyRecord] = []
     for edit in edits:
-        fold.apply(edit)
+        records.append(_with_digest(fold, edit))
+        fold.apply(records[-1])
     loose = fold.stubs.loose
     resolved = fold.stubs.resolve(loose, fold.cutoff, stored, fold.digest) if loose else []
     if resolved:
@@ -73,25 +78,40 @@ def apply_edits(fold: Fold, edits: Sequence[EditRecord], stored: Stored) -> Made
     )
 
 
+def _is_shown(fold: Fold, edit: EditRecord) -> bool:
+    """Whether the view has it already: then there is nothing to record or to read again."""
+    view, first = fold.view, edit.first
+    if edit.op != "rewrite":
+        run = view.runs.get(first)
+        return run is not None and (run.end, run.text, run.op) == (edit.end, edit.text, edit.op)
+    entry = fold.entries[first]
+    if edit.part < 0:
+        return view.bodies.get(first, entry.body) == edit.text
+    return view.replies.get(first, {}).get(edit.part, entry.parts[edit.part].text) == edit.text
+
+
 def tombstone(
     fold: Fold, sections: Sections, named: str, reason: str, texts: EditingTexts
 ) -> EditRecord:
     """The edit that puts a one-line marker in the place of a run of sections.
 
-    Tombstones beside it become part of it, their reasons first or last.
+    Tombstones in it and beside it become part of it, their reasons in order.
 
     Raises:
         EditError: see `Sections.editable`.
     """
     run = sections.editable(named)
-    low, high = sections.all.index(run[0]), sections.all.index(run[-1])
-    reasons = [one_line(reason, texts.reason_chars)]
+    low = sections.index(run[0])
+    high = low + len(run) - 1
+    inside = [_reason(section) for section in run]
+    reasons = [*filter(None, inside), one_line(reason, texts.reason_chars)]
     while low > 0 and (before := _reason(sections.all[low - 1])) is not None:
         low, reasons = low - 1, [before, *reasons]
     while high + 1 < len(sections.all) and (behind := _reason(sections.all[high + 1])) is not None:
         high, reasons = high + 1, [*reasons, behind]
     first, end = sections.all[low].first, sections.all[high].end
-    said = one_line(texts.reasons.join(dict.fromkeys(filter(None, reasons))), texts.reason_chars)
+    each = (one for known in reasons for one in known.split(texts.reasons))
+    said = one_line(texts.reasons.join(dict.fromkeys(filter(None, each))), texts.reason_chars)
     names = sections.original_names(first, end)
     form = texts.tombstone if said else texts.tombstone_bare
     text = form.format(sections=names, id=sections.all[low].id, reason=said)
@@ -105,6 +125,7 @@ def replace(fold: Fold, sections: Sections, named: str, text: str) -> EditRecord
         EditError: see `Sections.editable`; `edit.no_match` for an empty text.
     """
     run = sections.editable(named)
+    text = whole_characters(text)
     if not text.strip():
         raise EditError(
             "a replacement needs a text; use a tombstone to remove sections",
@@ -120,49 +141,80 @@ def rewrite(fold: Fold, sections: Sections, named: str, old: str, new: str) -> E
     Raises:
         EditError: `edit.no_match` and `edit.many_matches`, or see `Sections.editable`.
     """
-    run = sections.editable(named)
-    if len(run) != 1:
-        raise EditError(
-            "a passage lies in one section; name that one",
-            code="edit.not_contiguous",
-            path="section",
-        )
-    found = [place for place in places(fold, run[0]) if old and old in place.text]
-    count = sum(place.text.count(old) for place in found)
+    sections.one(named)
+    section = sections.editable(named)[0]
+    found = [place for place in places(fold, section) if old and old in place.text]
     if not found:
+        _refuse_reasoning(fold, section, old)
         raise EditError(
-            f"{run[0].id} has no such passage in a result or reply",
+            f"{section.id} has no such passage in a result or reply",
             code="edit.no_match",
             path="old",
         )
-    if count > 1:
+    place = found[0]
+    if len(found) > 1 or old in place.text[place.text.index(old) + 1 :]:
         raise EditError(
-            f"{run[0].id} has {count} such passages; quote more of the one that is meant",
+            f"{section.id} has several such passages; quote more of the one that is meant",
             code="edit.many_matches",
             path="old",
         )
-    text = found[0].text.replace(old, new)
-    if not text.strip() and (found[0].part >= 0 or run[0].run is not None):
+    text = place.text.replace(old, new)
+    if not text.strip() and (place.part >= 0 or section.run is not None):
         raise EditError(
-            f"the reply of {run[0].id} cannot be empty; remove the section instead",
+            f"the text of {section.id} cannot be empty; remove the section instead",
             code="edit.no_match",
             path="new",
         )
-    return put(fold, run[0], found[0], text)
+    return put(fold, section, place, text)
+
+
+def _refuse_reasoning(fold: Fold, section: Section, old: str) -> None:
+    """Say why a passage of the reasoning cannot be changed."""
+    if section.run is not None or not old:
+        return
+    for entry in fold.entries[section.first : section.end]:
+        if any(part.kind is PartKind.REASONING and old in part.text for part in entry.parts):
+            raise _whole_or_not(section)
+
+
+def _whole_or_not(section: Section) -> EditError:
+    return EditError(
+        f"{section.id} holds reasoning that the provider signed or may check; it can be removed or "
+        "replaced as a whole, but what the model said there stays as it is",
+        code="edit.protected",
+        path="section",
+    )
 
 
 def put(fold: Fold, section: Section, place: Place, text: str) -> EditRecord:
-    """The edit that shows another text at a place."""
+    """The edit that shows another text at a place.
+
+    Raises:
+        EditError: `edit.protected` for a turn whose reasoning is signed: the provider takes it as
+            one piece.
+    """
+    text = whole_characters(text)
     if section.run is not None:
         return _substitution(fold, "replace", section.first, section.end, text)
     seq = place.seq
-    digests, shown = (fold.digest(seq),), ""
-    if place.part >= 0:
-        entry = fold.view.turn(seq, fold.entries[seq])
-        part = entry.parts[place.part]._replace(text=text)
-        parts = (*entry.parts[: place.part], part, *entry.parts[place.part + 1 :])
-        shown = entry_digest(msgspec.structs.replace(entry, parts=parts))
-    return EditRecord(fold.n, "rewrite", seq, seq + 1, text, digests, place.part, shown=shown)
+    if place.part >= 0 and any(_is_sealed(part) for part in fold.entries[seq].parts):
+        raise _whole_or_not(section)
+    return EditRecord(fold.n, "rewrite", seq, seq + 1, text, (fold.digest(seq),), place.part)
+
+
+def _is_sealed(part: Part) -> bool:
+    return part.signed or part.kind is PartKind.SEALED
+
+
+def _with_digest(fold: Fold, edit: EditRecord) -> EditRecord:
+    """A rewrite of a reply with the digest that the turn has from then on."""
+    if edit.part < 0:
+        return edit
+    entry = fold.view.turn(edit.first, fold.entries[edit.first])
+    part = entry.parts[edit.part]._replace(text=edit.text)
+    parts = (*entry.parts[: edit.part], part, *entry.parts[edit.part + 1 :])
+    shown = entry_digest(msgspec.structs.replace(entry, parts=parts))
+    return msgspec.structs.replace(edit, shown=shown)
 
 
 def places(fold: Fold, section: Section) -> Iterator[Place]:
@@ -182,7 +234,8 @@ def places(fold: Fold, section: Section) -> Iterator[Place]:
 
 def one_line(text: str, limit: int) -> str:
     """A reason as it may stand in a marker: one line, bounded, no brackets that end it."""
-    clean = " ".join("".join(_PLAIN.get(char, char) for char in text[: 4 * limit]).split())
+    plain = "".join(_PLAIN.get(char, char) for char in whole_characters(text[: 4 * limit]))
+    clean = " ".join(plain.split())
     return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
 
 

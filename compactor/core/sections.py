@@ -19,8 +19,8 @@ from compactor.core.fold import Fold
 from compactor.core.model import Entry, Kind
 from compactor.core.view import Run
 
-_NAME = re.compile(r"S([0-9]{1,18})")
-_SPAN = re.compile(r"(S[0-9]{1,18})\.\.(S[0-9]{1,18})")
+_NAME = re.compile(r"S(0|[1-9][0-9]{0,17})")
+_SPAN = re.compile(r"(S[0-9]{1,18})\s*\.\.\s*(S[0-9]{1,18})")
 
 
 class Section(NamedTuple):
@@ -52,28 +52,50 @@ class Sections:
     Args:
         fold: not changed.
         protect_first_user: as in the policy.
+        last: seq of the last entry that is looked at; None for all.
     """
 
-    def __init__(self, fold: Fold, *, protect_first_user: bool) -> None:
+    def __init__(self, fold: Fold, *, protect_first_user: bool, last: int | None = None) -> None:
         self._fold = fold
-        self._originals = boundaries(fold.entries)
-        self.all = self._cut(protect_first_user)
+        self._protects = protect_first_user
+        self._n = fold.n if last is None else bisect_right(fold.labels, last)
+        self._originals = boundaries(fold.entries[: self._n])
+        self.all = self._cut()
         self._by_id = {section.id: index for index, section in enumerate(self.all)}
 
+    def upto(self, last: int) -> Sections:
+        """The sections as they were when `last` was the seq of the last entry. O(entries)."""
+        return Sections(self._fold, protect_first_user=self._protects, last=last)
+
     def span(self, named: str) -> list[Section]:
-        """The sections of a name (`S3`) or of a span of names (`S3..S6`).
+        """The sections of a name (`S3`), of a span of names (`S3..S6`) or of a list (`S3, S4`).
 
         Raises:
             EditError: `edit.unknown_section`, `edit.retired_section` with what stands for it,
-                `edit.not_contiguous` for a span that runs backwards.
+                `edit.not_contiguous` for a span that runs backwards or a list with a gap.
         """
-        match = _SPAN.fullmatch(named.strip())
-        first, last = match.groups() if match else (named.strip(), named.strip())
+        low, high = self._ends(named)
+        return self.all[low : high + 1]
+
+    def _ends(self, named: str) -> tuple[int, int]:
+        spans = [self._span(one.strip()) for one in named.split(",")]
+        for (_, before), (behind, _) in pairwise(spans):
+            if behind != before + 1:
+                raise _not_contiguous(
+                    f"{self.all[behind].id} does not follow {self.all[before].id}; name sections "
+                    "that stand in a row, in their order"
+                )
+        return spans[0][0], spans[-1][1]
+
+    def _span(self, named: str) -> tuple[int, int]:
+        match = _SPAN.fullmatch(named)
+        first, last = match.groups() if match else (named, named)
         low, high = self._index(first), self._index(last)
         if low > high:
-            text = f"{first} lies behind {last}; a span goes from the older to the newer section"
-            raise EditError(text, code="edit.not_contiguous", path="sections")
-        return self.all[low : high + 1]
+            raise _not_contiguous(
+                f"{first} lies behind {last}; a span goes from the older to the newer section"
+            )
+        return low, high
 
     def editable(self, named: str) -> list[Section]:
         """The same, none of them protected.
@@ -97,19 +119,20 @@ class Sections:
         names = [f"S{self._fold.labels[start]}" for start in starts]
         return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
 
-    def original(self, named: str) -> tuple[int, int]:
-        """The entries of a section by any name it ever had.
+    def index(self, section: Section) -> int:
+        """Where a section stands."""
+        return self._by_id[section.id]
+
+    def one(self, named: str) -> Section:
+        """The section of a name.
 
         Raises:
-            EditError: `edit.unknown_section`.
+            EditError: as `span`, and `edit.not_contiguous` for several.
         """
-        index = self._by_id.get(named)
-        if index is not None:
-            return self.all[index].first, self.all[index].end
-        start = self._start(named)
-        at = bisect_right(self._originals, start)
-        end = self._originals[at] if at < len(self._originals) else self._fold.n
-        return start, end
+        found = self.span(named)
+        if len(found) > 1:
+            raise _not_contiguous(f"{named[:80]} are {len(found)} sections; name one of them")
+        return found[0]
 
     def _index(self, name: str) -> int:
         index = self._by_id.get(name)
@@ -136,17 +159,18 @@ class Sections:
             )
         return starts[seq]
 
-    def _cut(self, protect_first_user: bool) -> list[Section]:
+    def _cut(self) -> list[Section]:
         fold, view = self._fold, self._fold.view
         spans: list[tuple[int, int, Run | None]] = []
-        bounds = [*self._originals, fold.n]
+        bounds = [*self._originals, self._n]
         for start, end in pairwise(bounds):
             run = view.runs.get(start)
             if run is not None:
                 spans.append((start, run.end, run))
             elif view.shows(start):
                 spans.append((start, end, None))
-        first_user = next((i for i, e in enumerate(fold.entries) if e.kind is Kind.USER), None)
+        users = (i for i in range(self._n) if fold.entries[i].kind is Kind.USER)
+        first_user = next(users, None) if self._protects else None
         sections: list[Section] = []
         after = 0
         for start, end, run in reversed(spans):
@@ -159,9 +183,7 @@ class Sections:
                 tokens=tokens,
                 after=after,
                 stands_for=self.original_names(start, end) if run else "",
-                protected=self._protected(
-                    start, end, run, first_user if protect_first_user else None
-                ),
+                protected=self._protected(start, end, run, first_user),
                 run=run,
             )
             sections.append(section)
@@ -173,18 +195,22 @@ class Sections:
             return "it is a summary"
         if run is None and any(entry.required for entry in self._fold.entries[start:end]):
             return "the provider needs it as it is"
-        if end == self._fold.n and outstanding(self._fold.entries[start:end]):
+        if end == self._n and outstanding(self._fold.entries[start:end]):
             return "it is in flight: not all its calls have results"
         if first_user is not None and start <= first_user < end and run is None:
             return "it is the first message of the user"
         return ""
 
 
+def _not_contiguous(text: str) -> EditError:
+    return EditError(text, code="edit.not_contiguous", path="sections")
+
+
 def boundaries(entries: Sequence[Entry]) -> list[int]:
     """Where sections begin: indexes, ascending. O(entries).
 
-    A turn's section reaches to the last result of its calls; a call that was never answered holds
-    nothing back.
+    A turn's section reaches to the last result of its calls, and to the end while one may still
+    come. A call that was never answered holds nothing back once the model has gone on.
     """
     ends = list(range(1, len(entries) + 1))
     turn, waiting = 0, Waiting()
@@ -193,6 +219,8 @@ def boundaries(entries: Sequence[Entry]) -> list[int]:
             turn, waiting = index, Waiting()
         if waiting.take(entry):
             ends[turn] = index + 1
+    if waiting:
+        ends[turn] = len(entries)
     starts, at = [], 0
     while at < len(entries):
         starts.append(at)

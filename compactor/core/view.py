@@ -7,6 +7,7 @@ made. Specification: DESIGN sections 2 and 6.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -127,3 +128,11 @@ class View:
             self.runs.pop(seq, None)
             self.hidden[seq] = run.first
         self.runs[run.first] = run
+
+
+def view_of(records: Iterable[AnyRecord]) -> View:
+    """What records show, one after another."""
+    view = View()
+    for record in records:
+        view.apply(record)
+    return view
