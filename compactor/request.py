@@ -182,8 +182,7 @@ def stand(journal: Journal, policy: core_policy.Policy | None, asked: Asked, own
     chosen = _chosen(reading, policy, journal.header, asked)
     settings = _settings(reading, chosen, asked, own)
     resumed = resume(own.entries, journal, None, settings)
-    for seq in range(resumed.fold.n, len(own.entries)):
-        resumed.fold.add(own.entries[seq], own.labels[seq])
+    resumed.stand(own.entries, own.labels)
     return resumed
 
 

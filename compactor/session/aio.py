@@ -16,7 +16,8 @@ from compactor.session.session import Session
 
 _BLOCKING = (
     "insert", "prepare", "observe", "compact_now", "recall", "call", "summarised", "mark",
-    "rewind", "pin", "was_read", "disable_recall", "record_usage", "context", "prompt", "close",
+    "rewind", "pin", "was_read", "disable_recall", "record_usage", "context", "prompt",
+    "before_request", "after_call", "apply_file", "delete", "close",
 )  # fmt: skip
 
 

@@ -11,24 +11,27 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from operator import is_
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from compactor.core.model import Entry, Kind, Path, entry_digest
 from compactor.core.view import View
-from compactor.session.given_back import BlockOf, Known, originals
+from compactor.session.given_back import BlockOf, Known, Piece, originals
 
 
 class Branch:
     """The entries that the last request carried, oldest first: parallel lists.
 
     seqs, digests: as stored.
-    seen: the entries as last handed in; None for those that this process has not read.
+    seen: the entries with the addresses of the last request; None for those that this process has
+        not read. What a request shows of ours is the original here.
+    given: the entries of the last request itself, as far as they are one for one.
     """
 
     def __init__(self, seqs: list[int], digests: list[str]) -> None:
         self.seqs = seqs
         self.digests = digests
         self.seen: list[Entry | None] = [None] * len(seqs)
+        self.given: list[Entry] = []
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -39,10 +42,11 @@ class Branch:
         self.seqs[keep:] = matched.labels[keep:]
         self.digests[keep:] = matched.digests
         self.seen = list(matched.entries)
+        self.given = matched.given
 
     def cut(self, size: int) -> None:
         """Only the first entries stay."""
-        del self.seqs[size:], self.digests[size:], self.seen[size:]
+        del self.seqs[size:], self.digests[size:], self.seen[size:], self.given[size:]
 
 
 class Matched(NamedTuple):
@@ -52,6 +56,7 @@ class Matched(NamedTuple):
     keep: how many entries of the branch stand as they are before the first difference.
     new: indexes of the entries that are new, ascending; digests: of the entries from `keep` on.
     carried: first indexes of the runs that the request shows already.
+    given: the request's own entries before the first run that it shows.
     """
 
     entries: list[Entry]
@@ -60,6 +65,7 @@ class Matched(NamedTuple):
     new: list[int]
     digests: list[str]
     carried: frozenset[int]
+    given: list[Entry]
 
 
 def lay(
@@ -84,7 +90,7 @@ def lay(
     Returns:
         O(new entries), and a pointer comparison for each of the others.
     """
-    laid, carried = _expanded(entries, branch, view, known, block_of or _message_of)
+    laid, given, carried = _expanded(entries, branch, view, known, block_of or _message_of)
     keep = _common(laid, branch, view)
     labels = branch.seqs[:keep]
     later = _Later(branch, keep)
@@ -98,30 +104,30 @@ def lay(
             new.append(index)
         labels.append(seq)
         digests.append(digest)
-    return Matched(laid, labels, keep, new, digests, carried)
+    return Matched(laid, labels, keep, new, digests, carried, given)
 
 
 def _expanded(
     entries: Sequence[Entry], branch: Branch, view: View, known: Known, block_of: BlockOf
-) -> tuple[list[Entry], frozenset[int]]:
+) -> tuple[list[Entry], list[Entry], frozenset[int]]:
     """The entries with our own texts replaced by what they stand for. O(entries)."""
-    same = sum(takewhile(bool, map(is_, branch.seen, entries)))
-    laid, carried = list(entries[:same]), list[int]()
+    same = sum(takewhile(bool, map(is_, branch.given, entries)))
+    laid = cast("list[Entry]", branch.seen[:same])
+    runs, carried = known.ours.runs, list[int]()
+    end_of_given = len(entries)
     for number in range(same, len(entries)):
         entry, index = entries[number], len(laid)
-        if index >= len(branch) or branch.seen[index] is entry:
-            laid.append(entry)
-        elif entry.kind is not Kind.USER:
-            is_current = entry.kind is Kind.TOOL and view.bodies.get(index) == entry.body
-            laid.append(entry if is_current else known.restored(entry, index))
-        else:
+        pieces: list[Piece] = []
+        if index < len(branch) and entry.kind is Kind.USER and runs:
             behind = entries[number + 1] if number + 1 < len(entries) else None
-            pieces = known.pieces(entry, index, behind) if known.ours.runs else []
-            carried += (
-                first for first, end, part in pieces if _stands(view, first, end, entry, part)
-            )
-            laid += originals(entry, pieces, known, block_of) if pieces else [entry]
-    return laid, frozenset(carried)
+            pieces = known.pieces(entry, index, behind)
+        if not pieces:
+            laid.append(known.restored(entry, index) if index < len(branch) else entry)
+            continue
+        end_of_given = min(end_of_given, number)
+        carried += (first for first, end, part in pieces if _stands(view, first, end, entry, part))
+        laid += originals(entry, pieces, known, block_of)
+    return laid, list(entries[:end_of_given]), frozenset(carried)
 
 
 def _stands(view: View, first: int, end: int, entry: Entry, part: int) -> bool:
@@ -135,7 +141,7 @@ def _message_of(entry: Entry, part: int) -> Path:  # noqa: ARG001
 
 
 def _common(laid: Sequence[Entry], branch: Branch, view: View) -> int:
-    """How many entries stand as the branch has them: same object, same facts, or our rendering."""
+    """How many entries stand as the branch has them: same object, or the same facts."""
     upto = min(len(laid), len(branch))
     if all(map(is_, islice(branch.seen, upto), laid)):
         return upto
@@ -143,9 +149,7 @@ def _common(laid: Sequence[Entry], branch: Branch, view: View) -> int:
         entry = laid[index]
         if branch.seen[index] is entry:
             continue
-        if entry_digest(entry) in (branch.digests[index], *view.known.get(index, ())):
-            continue
-        if entry.kind is not Kind.TOOL or view.bodies.get(index) != entry.body:
+        if entry_digest(entry) not in (branch.digests[index], *view.known.get(index, ())):
             return index
     return upto
 

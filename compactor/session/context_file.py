@@ -8,6 +8,7 @@ Specification: DESIGN section 8, seed 004.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import stat
@@ -90,6 +91,16 @@ def read(folder: str) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         raise _not_ours("it is not in UTF-8") from error
+
+
+def digest(text: str) -> str:
+    """What a file's text is known by."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def exists(folder: str) -> bool:
+    """Whether anything lies in the file's place."""
+    return os.path.lexists(path_in(folder))
 
 
 def modes(folder: str) -> tuple[int, int]:

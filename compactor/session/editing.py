@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from compactor.core import mirror, revise
+from compactor.core import mirror, mirror_changes, revise
 from compactor.core.diff import unified
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
@@ -17,7 +17,11 @@ from compactor.core.journal import (
     AnyRecord,
     DeclinedRecord,
     EditRecord,
+    PassRecord,
     ReadoutRecord,
+    RewindRecord,
+    StubsRecord,
+    SummaryRecord,
     active,
 )
 from compactor.core.model import Entry
@@ -28,14 +32,21 @@ from compactor.session.kept import Kept
 from compactor.session.originals import text_of
 from compactor.store import Transaction
 
+_REVISIONS = (EditRecord, PassRecord, StubsRecord, SummaryRecord, RewindRecord)
+"""Records that change what was shown before: a file written before one of them is stale."""
 Maker = Callable[[Fold, Sections], Sequence[EditRecord]]
 
 
 class Edited(NamedTuple):
-    """What the model gets for a batch. receipt: None when nothing was changed."""
+    """What the model gets for a batch.
+
+    receipt: None for a context file that asks for nothing.
+    changed: whether the view is another one now.
+    """
 
     text: str
     receipt: Receipt | None
+    changed: bool = False
 
 
 class Editor:
@@ -90,10 +101,10 @@ class Editor:
     def recall(self, named: str) -> str:
         """The originals of a section, bounded, at the tail of the context."""
         fold, _ = self._stand()
-        first, end = self._cut(fold).original(named)
+        section = self._cut(fold).one(named)
         texts = self._texts
         lines = []
-        for seq in range(first, end):
+        for seq in range(section.first, section.end):
             entry = fold.entries[seq]
             lines.append(texts.original.format(seq=fold.labels[seq], kind=entry.kind.value))
             lines.append(self._original(entry))
@@ -105,7 +116,7 @@ class Editor:
     def diff(self, named: str) -> str:
         """The unified diff of a section against its originals."""
         fold, _ = self._stand()
-        section = self._cut(fold).span(named)[0]
+        section = self._cut(fold).one(named)
         entries = fold.entries[section.first : section.end]
         old = "\n".join(map(self._original, entries))
         new = "\n".join(place.text for place in revise.places(fold, section))
@@ -123,9 +134,11 @@ class Editor:
         """Make the changes that a context file shows."""
 
         def make(fold: Fold, sections: Sections) -> list[EditRecord]:
-            return mirror.read(text, fold, sections, self._base(session, fold), self._texts)
+            base = self._base(session, fold)
+            return mirror_changes.changes(text, fold, sections, base, self._texts)
 
-        return self._edit(make)
+        edited = self._edit(make)
+        return edited if edited.changed else Edited("", None)
 
     def decline(self, code: str) -> None:
         """Record that a change was refused."""
@@ -165,13 +178,13 @@ class Editor:
             except EditError as error:
                 self._declined(tx, error.code)
                 return error
-            if not edits:
-                return Edited("", None)
             made = revise.apply_edits(fold, edits, self._kept.text_of_result)
+            if not made.records:
+                return Edited(self._texts.same, made.receipt)
             known = len(self._kept.records)
             self._kept.record(tx, *begun[known:], *made.records)
             self._kept.then(lambda: self._shown_by(fold))
-            return Edited(self._receipt(made.receipt), made.receipt)
+            return Edited(self._receipt(made.receipt), made.receipt, changed=True)
 
         result = self._kept.write(write)
         if isinstance(result, EditError):
@@ -207,7 +220,7 @@ class Editor:
         return Sections(fold, protect_first_user=self._protect)
 
     def _base(self, session: str, fold: Fold) -> mirror.Base:
-        revision = sum(isinstance(record, EditRecord) for record in self._kept.records)
+        revision = sum(isinstance(record, _REVISIONS) for record in self._kept.records)
         return mirror.Base(session, revision, fold.labels[-1] if fold.n else -1)
 
     def _original(self, entry: Entry) -> str:

@@ -80,11 +80,14 @@ class Known(NamedTuple):
     ours: GivenBack
 
     def restored(self, entry: Entry, index: int) -> Entry:
-        """A result as it was handed in first, where it shows a text of ours."""
-        if entry.kind is Kind.TOOL and entry.body in self.ours.bodies.get(index, ()):
-            was = self.original(index)
-            if was.kind is Kind.TOOL and was.call_id == entry.call_id:
-                return msgspec.structs.replace(entry, body=was.body, parts=was.parts)
+        """An entry as it was handed in first, where it shows texts of ours."""
+        if entry.kind is Kind.TOOL:
+            if entry.body in self.ours.bodies.get(index, ()):
+                was = self.original(index)
+                if was.kind is Kind.TOOL and was.call_id == entry.call_id:
+                    return msgspec.structs.replace(entry, body=was.body, parts=was.parts)
+        elif index in self.turns and entry_digest(entry) in self.turns[index]:
+            return _with_texts_of(self.original(index), entry)
         return entry
 
     def pieces(self, entry: Entry, index: int, behind: Entry | None) -> list[Piece]:
@@ -147,6 +150,21 @@ class Known(NamedTuple):
             return self._begins(entry.parts, index)
         digests = (self.digests[index], *self.turns.get(index, ()))
         return entry_digest(self.restored(entry, index)) in digests
+
+
+def _with_texts_of(was: Entry, entry: Entry) -> Entry:
+    """A turn with the texts and arguments that it had first."""
+    if len(was.parts) != len(entry.parts) or len(was.calls) != len(entry.calls):
+        return entry  # its reasoning went too
+    parts = tuple(
+        part._replace(text=old.text) if part.kind is PartKind.TEXT else part
+        for part, old in zip(entry.parts, was.parts, strict=True)
+    )
+    calls = tuple(
+        call._replace(arguments=old.arguments)
+        for call, old in zip(entry.calls, was.calls, strict=True)
+    )
+    return msgspec.structs.replace(entry, parts=parts, calls=calls)
 
 
 class Piece(NamedTuple):

@@ -8,7 +8,6 @@ read anew. Specification: DESIGN section 7.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 from compactor.core.errors import StoreError
@@ -25,7 +24,7 @@ from compactor.core.journal import (
     encode_record,
 )
 from compactor.core.model import Entry, Kind
-from compactor.core.view import View
+from compactor.core.view import View, view_of
 from compactor.request import fold_of
 from compactor.session.book import Book
 from compactor.session.branch import Branch, Matched
@@ -107,9 +106,7 @@ class Kept:
         if fold is not None and fold.seen == len(self.records):
             return fold.view
         if self._view is None:
-            self._view = View()
-            for record in active(self.records).records if self.records else ():
-                self._view.apply(record)
+            self._view = view_of(active(self.records).records if self.records else ())
         return self._view
 
     def ours(self) -> GivenBack:
@@ -119,34 +116,42 @@ class Kept:
         return self._ours
 
     def entry_at(self, index: int) -> Entry:
-        """An entry of the branch as it was handed in."""
+        """An entry of the branch as it was handed in first."""
         seen = self.branch.seen[index]
         if seen is None:
             stored = self.store.entry(self.branch.seqs[index])
             seen = self.branch.seen[index] = from_json(stored.facts, stored.text)
         return seen
 
-    def original_at(self, index: int) -> Entry:
-        """An entry of the branch as it was handed in first: the last request may show our text."""
-        entry = self.entry_at(index)
-        if entry.body not in self.ours().bodies.get(index, ()):
-            return entry
-        stored = self.store.entry(self.branch.seqs[index])
-        return from_json(stored.facts, stored.text)
-
     def entries(self) -> list[Entry]:
         """All entries of the branch."""
         return [self.entry_at(index) for index in range(len(self.branch))]
 
+    def is_asked(self, call_id: str) -> bool:
+        """Whether the last turn of the branch holds a call."""
+        for index in range(len(self.branch) - 1, -1, -1):
+            entry = self.entry_at(index)
+            if entry.kind is not Kind.TOOL:
+                return any(call.id == call_id for call in entry.calls)
+        return False
+
     def result(self, number: int) -> StoredResult | None:
         """A stored result; None when the session never gave the id."""
-        with suppress(StoreError):
+        try:
             return self.store.result(number)
-        return None
+        except StoreError as error:
+            if error.code != "store.unknown_result":
+                raise
+            return None
 
     def text_of_result(self, number: int) -> str | None:
-        """The full text that a result stands for."""
-        stored = self.result(number)
+        """The full text that a result stands for; None where it is lost."""
+        try:
+            stored = self.result(number)
+        except StoreError as error:
+            if error.code != "store.damaged":
+                raise
+            return None
         return None if stored is None else stored.text
 
     def facts_of(self, call_id: str, body: str) -> Facts | None:
@@ -188,6 +193,8 @@ class Kept:
 
     def record(self, tx: Transaction, *records: AnyRecord) -> None:
         """Append records to the journal."""
+        if not records:
+            return
         tx.add_records([encode_record(record).encode() for record in records])
         self.then(lambda: self._remember(records))
 
@@ -271,7 +278,7 @@ class Kept:
         self.next_seq = stored.next_seq
         self._version = stored.version
         if self.workings is None:
-            self.book.prepared(self.standing())
+            self.book.prepared(frozenset() if self.state.emptied else self.standing())
         self.book.pending = pending
 
     def standing(self) -> frozenset[int]:
@@ -282,8 +289,11 @@ class Kept:
         for index in range(len(self.branch)):
             if index in view.bodies or not view.shows(index):
                 continue
-            entry = self.entry_at(index)
-            if entry.kind is Kind.TOOL:
-                facts = self.facts_of(entry.call_id, entry.body)
-                standing += [facts.number] if facts is not None and not facts.is_stub else []
+            facts = self.facts_at(index)
+            standing += [facts.number] if facts is not None and not facts.is_stub else []
         return frozenset(standing)
+
+    def facts_at(self, index: int) -> Facts | None:
+        """The facts of a result of the branch, if a session inserted it."""
+        entry = self.entry_at(index)
+        return self.facts_of(entry.call_id, entry.body) if entry.kind is Kind.TOOL else None

@@ -13,15 +13,18 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
+import msgspec
+
 from compactor.core import hygiene
 from compactor.core.count import Counter
-from compactor.core.errors import EditError, InputError, StoreError
+from compactor.core.errors import EditError, Finding, InputError, StoreError
 from compactor.core.facts import insertion_key
 from compactor.core.fold import Fold
-from compactor.core.journal import AnyRecord, InsertionRecord, Journal, RecallOff
-from compactor.core.model import Call, Kind
+from compactor.core.journal import AnyRecord, InsertionRecord, Journal, RecallOff, active
+from compactor.core.model import Call
 from compactor.core.policy import Policy
-from compactor.core.resume import Forced
+from compactor.core.resume import Forced, departure, learn, surviving
+from compactor.core.view import View, view_of
 from compactor.formats.lens import Revisions
 from compactor.loop import loop
 from compactor.models import ModelTable
@@ -31,7 +34,7 @@ from compactor.session import context_file, definitions, recalls, turns
 from compactor.session.branch import Matched, lay
 from compactor.session.calls import call_of
 from compactor.session.editing import Edited, Editor, readout_shares
-from compactor.session.given_back import Known
+from compactor.session.given_back import GivenBack, Known
 from compactor.session.kept import Kept
 from compactor.session.state import Mark
 from compactor.store import SqliteStore, Store, StoredResult, Transaction
@@ -71,8 +74,8 @@ class Session:
         self._lock = threading.RLock()
         self._kept = Kept(store.session(session_id, create=create))
         self._context_dir = context_dir
-        self._since = 0
-        self._written = ""
+        self._forgets = False
+        self._is_written = False
         self._last: Outcome | None = None
         self._about: tuple[str, str] | None = None
 
@@ -114,11 +117,13 @@ class Session:
         given = {"format": format, "counter": counter, "models": models, "create": create}
         given["context_dir"] = context_dir
         try:
-            return cls(opened, session_id, policy, owns_store=owns, **given)  # type: ignore[arg-type]
+            made = cls(opened, session_id, policy, owns_store=owns, **given)  # type: ignore[arg-type]
         except BaseException:
             if owns:
                 opened.close()
             raise
+        made._forgets = store is None
+        return made
 
     def __enter__(self) -> Session:
         return self
@@ -127,8 +132,11 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Give up the store, if this session opened it. Nothing is lost or deleted."""
+        """Give up the store, if this session opened it. What lies in a file is not lost."""
         with self._lock:
+            folder = self._kept.state.folder
+            if self._forgets and folder:
+                context_file.remove(folder)
             if self._owns_store:
                 self._store.close()
 
@@ -246,10 +254,10 @@ class Session:
         def write(tx: Transaction) -> None:
             given = read_request(request, None, self._format)
             self._kept.keep(tx, self._laid(given.transcript), definitions.is_recall)
+            self._kept.put(tx, self._kept.state.counted(0))
 
         with self._lock:
             self._kept.write(write)
-            self._since = 0
 
     def compact_now(
         self, request: Any, *, cutoff: int, elide: Iterable[int | str] | None = None
@@ -384,7 +392,7 @@ class Session:
                     text = context_file.read(self._folder())
                 if during_call:
                     edited = self.editor.apply_file(text, self.id)
-                elif text == self._written:
+                elif self._is_ours(text):
                     edited = Edited("", None)
                 else:
                     raise EditError(
@@ -423,10 +431,7 @@ class Session:
         """
 
         def write(tx: Transaction) -> str:
-            kept = self._kept
-            if not kept.begun:
-                kept.record(tx, *self._stand()[1][len(kept.records) :])
-            return turns.summarise(kept, tx, text, upto)
+            return turns.summarise(self._kept, tx, text, upto, self._settled(tx))
 
         with self._lock:
             return self._kept.write(write)
@@ -434,8 +439,7 @@ class Session:
     def mark(self) -> Mark:
         """A place to rewind to: what stands now."""
         with self._lock:
-            self._kept.refresh()
-            return turns.mark(self._kept)
+            return self._kept.write(lambda tx: turns.mark(self._kept, self._begun(tx)))
 
     def rewind(self, to: int | Mark) -> None:
         """Take back turns: entries from a seq on, or all since a mark, and what they led to.
@@ -444,7 +448,7 @@ class Session:
             InputError: `input.shape` for a mark of another branch.
         """
         with self._lock:
-            self._kept.write(lambda tx: turns.rewind(self._kept, tx, to))
+            self._kept.write(lambda tx: turns.rewind(self._kept, tx, to, self._begun(tx)))
 
     def pin(self, *seqs: int) -> None:
         """Keep entries verbatim from the next request on."""
@@ -464,7 +468,7 @@ class Session:
         def write(tx: Transaction) -> None:
             if self._kept.state.recall_off:
                 return
-            if any(not isinstance(record, InsertionRecord) for record in self._kept.records):
+            if self._begun(tx):
                 self._kept.record(tx, RecallOff(len(self._kept.branch)))
             self._kept.put(tx, self._kept.state.without_recall())
             self._kept.then(self._kept.forget)
@@ -518,9 +522,7 @@ class Session:
             if seq == name and not isinstance(name, str):
                 return index
             if number is not None:
-                entry = self._kept.entry_at(index)
-                is_result = entry.kind is Kind.TOOL
-                facts = self._kept.facts_of(entry.call_id, entry.body) if is_result else None
+                facts = self._kept.facts_at(index)
                 if facts is not None and facts.number == number:
                     return index
         raise StoreError(f"no entry {name!r} is on the live branch", code="recall.unknown")
@@ -552,17 +554,28 @@ class Session:
             return outcome
 
         outcome = self._kept.write(write)
-        self._last, self._since = outcome, 0
-        if self.policy.editing:
+        self._last = outcome
+        return self._with_file(outcome) if self.policy.editing else outcome
+
+    def _with_file(self, outcome: Outcome) -> Outcome:
+        """Write the context file for a request that is stored; that it cannot be is a finding."""
+        try:
             self._write_file()
+        except StoreError as error:
+            found = Finding("context_file_not_written", error.message, error.path)
+            report = outcome.report
+            report = msgspec.structs.replace(report, findings=(*report.findings, found))
+            return msgspec.structs.replace(outcome, report=report)
         return outcome
 
     def _stand(self) -> tuple[Fold, list[AnyRecord]]:
         """The fold over the branch as it is, and the journal's records, begun if need be."""
         kept = self._kept
         fold = kept.fold()
-        if fold is not None and fold.n == len(kept.branch) and fold.seen == len(kept.records):
-            return fold, kept.records
+        if fold is not None and fold.labels == kept.branch.seqs:
+            if learn(fold, kept.records):
+                return fold, kept.records
+            kept.forget()
         entries, labels = kept.entries(), kept.branch.seqs
         own = Own(entries, labels, kept.text_of_result, frozenset(), self.id)
         asked = Asked(
@@ -574,11 +587,21 @@ class Session:
         resumed = stand(Journal(kept.records), self.policy, asked, own)
         return resumed.fold, resumed.records
 
+    def _settled(self, tx: Transaction) -> Sequence[AnyRecord]:
+        """The journal with its header, fitting the branch: what was observed may depart from it."""
+        kept, (_, records) = self._kept, self._stand()
+        kept.record(tx, *records[len(kept.records) :])
+        return records
+
+    def _begun(self, tx: Transaction) -> Sequence[AnyRecord]:
+        """The same where the journal has begun; else none."""
+        return self._settled(tx) if self._kept.begun else ()
+
     def _readout(self, tx: Transaction, asked: Call, body: str) -> str:
         """The line that a result ends with when it takes the context past a share."""
         if not self.policy.editing:
             return ""
-        fold, _ = self._stand()
+        fold, records = self._stand()
         texts, rules = loop().editing, fold.rules
         given = self.policy.remind_at
         shares = readout_shares(
@@ -588,35 +611,43 @@ class Session:
             self.policy.last_margin if self.policy.last_margin is not None else texts.last_margin,
             passes=rules.acts,
         )
-        last = self._kept.entries()[-1:] if len(self._kept.branch) else []
-        is_known = any(call.id == asked.id for entry in last for call in entry.calls)
-        measure = fold.measure
-        call = 0 if is_known else measure.texts((asked.name, asked.arguments))
-        before = fold.estimate + self._since + call + (0 if is_known else measure.rewritten(""))
+        kept, measure = self._kept, fold.measure
+        call = measure.texts((asked.name, asked.arguments)) + measure.rewritten("")
+        before = fold.estimate + kept.state.since + (0 if kept.is_asked(asked.id) else call)
         after = before + measure.rewritten(body)
-        self._kept.then(lambda: setattr(self, "_since", self._since + after - fold.estimate))
+        kept.put(tx, kept.state.counted(after - fold.estimate))
         share = self.editor.readout(before, after, rules.window, shares)
         if share is None:
             return ""
-        self.editor.tell(tx, share)
+        if kept.begun:
+            kept.record(tx, *records[len(kept.records) :])
+            self.editor.tell(tx, share)
         form = texts.readout_code if self.policy.code_mode else texts.readout
         percent = after * 100 // rules.window
         return form.format(tokens=f"{after:,}", window=f"{rules.window:,}", percent=percent)
 
     def _file_answer(self) -> str:
         """What a call did to the context file, for the model; "" mostly."""
-        texts = loop().editing
-        if not self._written:
+        texts, state = loop().editing, self._kept.state
+        if not state.written or not (self._is_written or context_file.exists(state.folder)):
             return ""
         try:
-            text = context_file.read(self._folder())
-            if text == self._written:
+            text = context_file.read(state.folder)
+            if self._is_ours(text):
                 return ""
             edited = self.apply_file(text)
         except EditError as error:
             self._write_file(anew=True)
             return texts.refused.format(why=error.message)
         return texts.applied.format(receipt=edited.text) if edited.receipt else ""
+
+    def _is_ours(self, text: str) -> bool:
+        """Whether the context file is as it was written last.
+
+        A process that ended while it wrote may have left it as it was before.
+        """
+        written = self._kept.state.written
+        return context_file.digest(text) in (written[:1] if self._is_written else written)
 
     def _folder(self) -> str:
         """The directory of the context file, made where there is none."""
@@ -627,26 +658,48 @@ class Session:
 
     def _write_file(self, *, anew: bool = False) -> str:
         """Write the context file as the view stands."""
-        folder = self._folder()
-        if self._written and not anew:
+        folder, kept = self._folder(), self._kept
+        if not anew and kept.state.written:
             self._decline_changes(folder)
         text = self.editor.file(self.id)
+        digest = context_file.digest(text)
+        if kept.state.written[:1] != (digest,):
+            kept.write(lambda tx: kept.put(tx, kept.state.writing(digest)))
         path = context_file.write(folder, text)
-        self._written = text
+        self._is_written = True
         return path
 
     def _decline_changes(self, folder: str) -> None:
         """A file that was changed outside a call."""
+        if not self._is_written and not context_file.exists(folder):
+            return
         try:
-            changed = context_file.read(folder) != self._written
+            changed = not self._is_ours(context_file.read(folder))
         except EditError:
             changed = True
         if changed:
             self.editor.decline("edit.outside_call")
 
     def _laid(self, transcript: Transcript) -> Matched:
-        kept, lens, view = self._kept, transcript.lens, self._kept.view()
-        known = Known(kept.branch.digests, view.known, kept.original_at, kept.ours())
+        """A request over the branch.
+
+        Where it departs from what records speak of, those fall; a text that only they showed is no
+        longer ours, and stands as the harness gave it.
+        """
+        kept = self._kept
+        matched = self._lay(transcript, kept.view(), kept.ours())
+        if matched.keep == len(kept.branch):
+            return matched
+        departed = departure(matched.entries, kept.records, loop().reasoning.removed)
+        if departed is None:
+            return matched
+        standing = active(kept.records).records
+        stay = standing[: surviving(standing, departed)]
+        return self._lay(transcript, view_of(stay), GivenBack(stay))
+
+    def _lay(self, transcript: Transcript, view: View, ours: GivenBack) -> Matched:
+        kept, lens = self._kept, transcript.lens
+        known = Known(kept.branch.digests, view.known, kept.entry_at, ours)
         block_of = partial(lens.block_of, transcript.root) if isinstance(lens, Revisions) else None
         return lay(transcript.entries, kept.branch, view, kept.next_seq, known, block_of)
 

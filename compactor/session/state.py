@@ -44,6 +44,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     samples: of the last requests.
     folder: of the context file; "" where there is none.
     prepared: number of the first result that was inserted since the last request.
+    since: tokens of those results and their calls, counted where the model is told of them.
+    emptied: a summary came since the last request: no result of before may be named.
+    written: digests of the context file as it is written, and as it was before that.
     """
 
     pins: tuple[int, ...] = ()
@@ -54,6 +57,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     samples: tuple[Sample, ...] = ()
     folder: str = ""
     prepared: int = 1
+    since: int = 0
+    emptied: bool = False
+    written: tuple[str, ...] = ()
 
     def is_taken_back(self, seq: int) -> bool:
         return any(first <= seq < end for first, end in self.taken_back)
@@ -67,8 +73,17 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
             taken_back_results=(*self.taken_back_results, *numbers),
         )
 
-    def prepared_at(self, number: int) -> State:
-        return msgspec.structs.replace(self, prepared=number)
+    def prepared_at(self, number: int, *, emptied: bool = False) -> State:
+        """The state after a request, or after a summary, which empties the dedupe table."""
+        since = self.since if emptied else 0
+        return msgspec.structs.replace(self, prepared=number, since=since, emptied=emptied)
+
+    def counted(self, tokens: int) -> State:
+        return msgspec.structs.replace(self, since=tokens)
+
+    def writing(self, digest: str) -> State:
+        """The state before the context file is written."""
+        return msgspec.structs.replace(self, written=(digest, *self.written[:1]))
 
     def filed(self, folder: str) -> State:
         return msgspec.structs.replace(self, folder=folder)

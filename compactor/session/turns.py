@@ -5,43 +5,65 @@ Both are records; nothing is deleted. Specification: DESIGN sections 6 and 7, se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compactor.core.errors import InputError
 from compactor.core.facts import Facts
-from compactor.core.journal import PassRecord, RewindRecord, SummaryRecord, active
+from compactor.core.journal import (
+    AnyRecord,
+    PassRecord,
+    RewindRecord,
+    Standing,
+    SummaryRecord,
+    active,
+)
 from compactor.core.sections import boundaries, outstanding
 from compactor.core.table import TableWriter
+from compactor.core.view import View, view_of
 from compactor.loop import loop
 from compactor.session.kept import Kept
 from compactor.session.state import Mark
 from compactor.store import StoredEntry, Transaction
 
 
-def summarise(kept: Kept, tx: Transaction, text: str, upto: int | None) -> str:
-    """Hide what lies below a seq behind a summary and the table of the files read there."""
-    end = _section_start(kept, len(kept.branch) if upto is None else kept.position(upto))
+def summarise(
+    kept: Kept, tx: Transaction, text: str, upto: int | None, records: Sequence[AnyRecord]
+) -> str:
+    """Hide what lies below a seq behind a summary and the table of the files read there.
+
+    Args:
+        records: the journal, which has its header and fits the branch.
+    """
+    standing = active(records).records
+    wanted = len(kept.branch) if upto is None else kept.position(upto)
+    end = _section_start(kept, wanted, view_of(standing))
     shown = text + TableWriter(loop()).summary(_reads_before(kept, end))
     if not end:  # nothing lies below
         return shown
-    below = tuple(kept.branch.digests[_cutoff(kept) : end])
+    below = tuple(kept.branch.digests[_cutoff(standing) : end])
     kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below))
     state = kept.state.summarised_upto(kept.seq_at(end))
-    kept.put(tx, state.prepared_at(tx.next_number))
+    kept.put(tx, state.prepared_at(tx.next_number, emptied=True))
     kept.then(lambda: kept.book.prepared(frozenset()))
     return shown
 
 
-def mark(kept: Kept) -> Mark:
+def mark(kept: Kept, records: Sequence[AnyRecord]) -> Mark:
     """What stands now."""
-    records = active(kept.records).records if kept.records else ()
-    return Mark(len(kept.branch), len(records))
+    return Mark(len(kept.branch), len(active(records).records))
 
 
-def rewind(kept: Kept, tx: Transaction, to: int | Mark) -> None:
-    """Take back entries, the records that they led to, and their reads."""
-    standing = active(kept.records).records if kept.records else ()
+def rewind(kept: Kept, tx: Transaction, to: int | Mark, records: Sequence[AnyRecord]) -> None:
+    """Take back entries, the records that they led to, and their reads.
+
+    Args:
+        records: the journal, which fits the branch; none where it has not begun.
+    """
+    standing = active(records).records
     if isinstance(to, Mark):
         position, count = to.position, to.records
-        if position > len(kept.branch) or count > len(standing):
+        is_left = position > len(kept.branch) or count > len(standing)
+        if is_left or _cutoff(standing[:count]) > position:
             raise InputError(
                 "the mark lies on a branch that was left", code="input.shape", path="mark"
             )
@@ -65,10 +87,10 @@ def _cut(kept: Kept, position: int) -> None:
     kept.book.prepared(kept.standing())
 
 
-def _cutoff(kept: Kept) -> int:
+def _cutoff(standing: Sequence[Standing]) -> int:
     """Where the recent region begins after the last record."""
     cutoff = 0
-    for record in active(kept.records).records if kept.records else ():
+    for record in standing:
         if isinstance(record, PassRecord):
             cutoff = record.cutoff
         elif isinstance(record, SummaryRecord):
@@ -76,14 +98,19 @@ def _cutoff(kept: Kept) -> int:
     return cutoff
 
 
-def _section_start(kept: Kept, position: int) -> int:
-    """The last place at or before a position that splits no call from its results."""
+def _section_start(kept: Kept, position: int, view: View) -> int:
+    """The last place at or before a position that splits no call from its results, nor an edit.
+
+    What a summary hides stays hidden: the next one covers at least as much.
+    """
     entries = kept.entries()
-    starts = boundaries(entries)
+    starts = [at for at in boundaries(entries) if view.hidden.get(at, at) == at]
     ends = [*starts, len(entries)]
     if starts and outstanding(entries[starts[-1] :]):
         ends.pop()
-    return max((start for start in ends if start <= position), default=0)
+    run = view.runs.get(0)
+    covered = run.end if run is not None and run.op == "summary" else 0
+    return max([covered, *(start for start in ends if start <= position)])
 
 
 def _reads_before(kept: Kept, end: int) -> list[Facts]:
