@@ -19,9 +19,11 @@ import threading
 import unicodedata
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from compactor.core.count import Chars4, Counter
 from compactor.core.errors import InternalError, PolicyError
@@ -100,14 +102,29 @@ CL100K = Vocabulary(
 )
 
 
+class Remembered(Protocol):
+    """Counts of texts that were counted in another run. Both may forget what they like."""
+
+    def get(self, counter: str, text: str) -> int | None:
+        """The count of a text by a counter's fingerprint; None when it is not known."""
+        ...
+
+    def put(self, counter: str, text: str, tokens: int) -> None:
+        """Note a count."""
+        ...
+
+
 class Memo:
     """Counts by text, least recently used first to go. Thread-safe; O(1) beside the key.
 
     Args:
         limit_bytes: memory that the remembered texts may take.
+
+    `behind` is asked for what is not in memory; None for nobody.
     """
 
     def __init__(self, limit_bytes: int = MEMO_BYTES) -> None:
+        self.behind: Remembered | None = None
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
         self._lock = threading.Lock()
@@ -120,7 +137,7 @@ class Memo:
         """The remembered count of a text, else `count(text)`, remembered.
 
         Args:
-            counter: whose count it is; counters never see each other's.
+            counter: fingerprint of whose count it is; counters never see each other's.
             text: what is counted.
             count: pure; it may run twice when two threads ask at once.
         """
@@ -132,8 +149,18 @@ class Memo:
             if known is not None:
                 self._known.move_to_end(key)
                 return known[0]
-        tokens = count(text)
+        tokens = self._counted(counter, text, count)
         self._put(key, tokens, sys.getsizeof(content) + _ENTRY_BYTES)
+        return tokens
+
+    def _counted(self, counter: str, text: str, count: Callable[[str], int]) -> int:
+        behind = self.behind
+        known = behind.get(counter, text) if behind is not None else None
+        if known is not None:
+            return known
+        tokens = count(text)
+        if behind is not None:
+            behind.put(counter, text, tokens)
         return tokens
 
     def _put(self, key: tuple[str, str | bytes], tokens: int, size: int) -> None:
@@ -165,7 +192,7 @@ class Tiktoken:
 
     def count(self, text: str) -> int:
         """Tokens of any str; 0 for "". Remembered."""
-        return self._memo.get_or(self.name, text, self._count) if text else 0
+        return self._memo.get_or(self.fingerprint, text, self._count) if text else 0
 
     def _count(self, text: str) -> int:
         encode = self._encode or self._load()
@@ -204,7 +231,7 @@ class Ctok:
         self._memo = memo
         self._token_count: Callable[[str, str], int] | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Its counts depend on the Unicode tables of Python, too."""
         from importlib.metadata import version  # what only those need who count so
@@ -214,7 +241,7 @@ class Ctok:
 
     def count(self, text: str) -> int:
         """Tokens of any str; 0 for "". Remembered."""
-        return self._memo.get_or(self.name, text, self._count) if text else 0
+        return self._memo.get_or(self.fingerprint, text, self._count) if text else 0
 
     def _count(self, text: str) -> int:
         if self._token_count is None:
@@ -268,6 +295,16 @@ def get(name: str) -> Counter:
             hint=f"{meant}known: {', '.join(KNOWN)}",
         )
     return counter
+
+
+@contextmanager
+def remembering(behind: Remembered) -> Iterator[None]:
+    """Ask and tell a memory of other runs about every text that this process counts."""
+    before, _MEMO.behind = _MEMO.behind, behind
+    try:
+        yield
+    finally:
+        _MEMO.behind = before
 
 
 def _scalars(text: str) -> str:

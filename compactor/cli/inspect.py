@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from compactor import models as model_table
+from compactor import token_cache
 from compactor.cli.columns import aligned
 from compactor.cli.failures import REFUSED
 from compactor.cli.options import (
@@ -44,6 +45,10 @@ _CODES = 2
 @all_threads_option
 @models_option
 @strict_option
+@click.option(
+    "--no-token-cache", "no_cache", is_flag=True,
+    help="Count every text anew: neither read nor write the file that remembers counts.",
+)  # fmt: skip
 @click.option("--no-tokens", is_flag=True, help="Count no tokens: faster, no vocabulary is loaded.")
 @click.option("--json", "as_json", is_flag=True, help="All there is to say, as JSON.")
 @quiet_option
@@ -54,6 +59,7 @@ def command(
     all_threads: bool,
     models: str | None,
     strict: bool,
+    no_cache: bool,
     no_tokens: bool,
     as_json: bool,
     quiet: bool,
@@ -84,7 +90,8 @@ def command(
         models=model_table.load(models) if models else None,
     )
     found = each_file(list(files(paths)), quiet=quiet)
-    read = [(each, row) for each in found for row in rows_of(each, asked)]
+    with token_cache.used(asked.tokens and not no_cache):
+        read = [(each, row) for each in found for row in rows_of(each, asked)]
     shown = [row for each, row in read if each.named or row.is_transcript]
     others = len(read) - len(shown)
     if as_json:

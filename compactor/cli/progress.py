@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -21,3 +22,13 @@ def each_file(found: Sequence[Found], *, quiet: bool) -> Iterator[Found]:
         for file in found:
             yield file
             bar.update(file.size_bytes)
+
+
+@contextmanager
+def bar(length: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar of so many bytes, and what moves it: files may end in any order."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _bytes: None
+        return
+    with click.progressbar(length=length, label="replaying", file=sys.stderr) as shown:
+        yield shown.update

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import click
 
 from compactor.cli.columns import aligned
+from compactor.cli.failures import REFUSED
+from compactor.cli.many import gather, many_options, note_failures
 from compactor.cli.options import (
     all_threads_option,
     check_sources,
@@ -17,14 +19,12 @@ from compactor.cli.options import (
     strict_option,
     thread_option,
 )
-from compactor.cli.recordings import Reading, recordings
+from compactor.cli.recordings import Reading
 from compactor.cli.replay import (
     asked_for,
     cache_option,
     dollars,
-    nothing_replayed,
     prices_option,
-    replayed,
     window_option,
 )
 from compactor.cli.says import counted
@@ -46,6 +46,7 @@ _COLUMNS = ("policy", "cost", "to none", "breaks", "overflow", "regret", "")
     "--max-regret", type=click.FloatRange(0, 100), metavar="PERCENT", default=100 * REGRET_MAX,
     help="Most identifiers out of sight, per cent; default 3.",
 )  # fmt: skip
+@many_options
 @format_option
 @thread_option
 @all_threads_option
@@ -59,6 +60,9 @@ def command(
     cache: str | None,
     prices: str | None,
     max_regret: float,
+    jobs: int | None,
+    engine: str,
+    no_cache: bool,
     format: str | None,  # noqa: A002
     thread: str,
     all_threads: bool,
@@ -80,12 +84,17 @@ def command(
     """
     check_sources(paths, thread, all_threads=all_threads)
     asked = asked_for(window, cache, prices, models)
-    read = recordings(paths, Reading(format, thread, all_threads, strict, quiet))
-    found = [made for _, made in replayed(read, SWEEP, asked, quiet=quiet)]
+    reading = Reading(format, thread, all_threads, strict, quiet)
+    task = asked.task(SWEEP, reading, cached=not no_cache)
+    gathered = gather(task, paths, jobs=jobs, engine=engine, quiet=quiet)
+    note_failures(gathered)
+    found = [made for _, made in gathered.replays]
     if not found:
-        raise nothing_replayed()
+        raise click.exceptions.Exit(REFUSED)
     choices = recommend(found, max_regret / 100)
     show(to_json({"policies": choices}) if as_json else "\n".join(_shown(choices)))
+    if gathered.named_failed:
+        raise click.exceptions.Exit(REFUSED)
 
 
 def _shown(choices: list[Choice]) -> Iterator[str]:

@@ -10,6 +10,8 @@ import msgspec
 
 from compactor import models as model_table
 from compactor.cli.columns import aligned
+from compactor.cli.failures import REFUSED
+from compactor.cli.many import Gathered, failed_lines, gather, items_of, many_options
 from compactor.cli.options import (
     all_threads_option,
     check_sources,
@@ -22,12 +24,14 @@ from compactor.cli.options import (
     thread_option,
 )
 from compactor.cli.recordings import Read, Reading, recordings
+from compactor.cli.report import Reports, report_options
 from compactor.cli.says import counted
-from compactor.cli.screen import note, note_findings, plain, show, to_json
-from compactor.core.errors import Finding, InputError, PolicyError
+from compactor.cli.screen import plain, show, to_json
+from compactor.core.errors import InputError
 from compactor.core.policy import Policy
 from compactor.models import ModelTable
-from compactor.replay import Bench, Replay, Row, Truth, against_usage
+from compactor.replay import Replay, Row, Truth, against_usage
+from compactor.replay.many import Task
 from compactor.replay.prices import Tariff
 from compactor.replay.run import tariff_given
 
@@ -74,9 +78,19 @@ class Asked(NamedTuple):
     prices: Tariff | None
     table: ModelTable | None
 
-    def bench(self, read: Read) -> Bench:
-        return Bench(
-            read.transcript, self.base, cache=self.cache, prices=self.prices, table=self.table
+    def task(self, policies: Sequence[str], reading: Reading, *, cached: bool) -> Task:
+        """What is done with every file."""
+        return Task(
+            policies=tuple(policies),
+            base=self.base,
+            cache=self.cache,
+            prices=self.prices,
+            table=self.table,
+            format=reading.format,
+            thread=reading.thread,
+            all_threads=reading.all_threads,
+            strict=reading.strict,
+            token_cache=cached,
         )
 
 
@@ -91,6 +105,8 @@ class Asked(NamedTuple):
     "--against-usage", is_flag=True,
     help="Compare the simulated cache with what the recordings say was cached.",
 )  # fmt: skip
+@report_options
+@many_options
 @format_option
 @thread_option
 @all_threads_option
@@ -106,6 +122,10 @@ def command(
     prices: str | None,
     each: bool,
     against_usage: bool,
+    reports: Reports,
+    jobs: int | None,
+    engine: str,
+    no_cache: bool,
     format: str | None,  # noqa: A002
     thread: str,
     all_threads: bool,
@@ -127,23 +147,24 @@ def command(
       compactor replay session.jsonl
       compactor replay ~/.claude/projects --policy priced --policy mask:last=10
       compactor replay session.jsonl --policy priced:keepRecent=16 --cache prefix --requests
+      compactor replay session.jsonl --html replay.html
       compactor replay session.jsonl --against-usage
     """
     check_sources(paths, thread, all_threads=all_threads)
     asked = asked_for(window, cache, prices, models)
-    read = recordings(paths, Reading(format, thread, all_threads, strict, quiet))
+    reading = Reading(format, thread, all_threads, strict, quiet)
     if against_usage:
-        _truth(read, asked, each=each, as_json=as_json)
+        reports.refuse("--against-usage")
+        _truth(recordings(paths, reading), asked, each=each, as_json=as_json)
         return
-    found = list(replayed(read, policies or POLICIES, asked, quiet=quiet))
-    if not found:
-        raise nothing_replayed()
-    if as_json:
-        show(to_json({"files": [_json(name, made, each=each) for name, made in found]}))
-        return
-    show("\n".join(_table(found)))
-    if each:
-        show("\n".join(line for name, made in found for line in _each(name, made)))
+    reports.check([item.path for item in items_of(paths)])
+    task = asked.task(policies or POLICIES, reading, cached=not no_cache)
+    task = task._replace(rows=each or reports.need_rows, page=reports.html is not None)
+    found = gather(task, paths, jobs=jobs, engine=engine, quiet=quiet)
+    reports.write(found, rows=each, quiet=quiet)
+    show(to_json({"files": _rows(found, each=each)}) if as_json else "\n".join(_shown(found, each)))
+    if found.named_failed:
+        raise click.exceptions.Exit(REFUSED)
 
 
 def asked_for(
@@ -158,38 +179,26 @@ def asked_for(
     return Asked(Policy(window=window), cache, tariff_given(prices), table)
 
 
-def replayed(
-    read: Iterator[Read], policies: Sequence[str], asked: Asked, *, quiet: bool
-) -> Iterator[tuple[str, Replay]]:
-    """Each recording under each policy.
-
-    Raises:
-        PolicyError: of a file that was named; in folders it is passed over.
-    """
-    said: dict[tuple[str, str], Finding] = {}
-    for each in read:
-        if not each.transcript.entries:
-            continue
-        try:
-            bench = asked.bench(each)
-            made = [bench.replay(policy) for policy in policies]
-        except PolicyError as error:
-            if each.named or error.code != "policy.model_unknown":
-                raise
-            note(f"note: passed over: {plain(f'{each.name}: {error}')} [{error.code}]")
-            continue
-        said |= {(f.code, f.message): f for f in (*bench.recording.findings, *bench.findings)}
-        yield from ((each.name, replay) for replay in made)
-    if not quiet:
-        note_findings(said.values())
+def _rows(found: Gathered, *, each: bool) -> list[dict[str, Any]]:
+    """A row a recording and policy, and one a file that failed, in the order of the files."""
+    failed = {item.index: failure for item, failure in found.failures}
+    rows = []
+    for item, done in found.done:
+        rows += [_json(name, made, each=each) for name, made in done.replays]
+        if item.index in failed:
+            rows.append({"file": item.path, "error": msgspec.to_builtins(failed[item.index])})
+    return rows
 
 
-def nothing_replayed() -> InputError:
-    return InputError(
-        "there is no recording to replay",
-        code="input.no_usage",
-        hint="name a transcript, or a folder that holds some",
-    )
+def _shown(found: Gathered, each: bool) -> Iterator[str]:
+    """The table, the files that failed, and the requests where they are asked for."""
+    failed = failed_lines(found)
+    if found.replays:
+        yield from _table(found.replays)
+        yield from [""] if failed else []
+    yield from failed
+    for name, made in found.replays if each else ():
+        yield from _each(name, made)
 
 
 def _json(name: str, made: Replay, *, each: bool) -> dict[str, Any]:

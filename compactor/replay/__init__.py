@@ -6,8 +6,9 @@ Tables and pure functions over entries; nothing is sent and nothing is written. 
 DESIGN section 9; docs/replay.md.
 """
 
-from compactor.replay.run import Bench, Replay, replay
+from compactor.replay.run import Bench, replay
 from compactor.replay.simulate import Row
+from compactor.replay.sums import Replay
 from compactor.replay.truth import Truth, against_usage
 
 __all__ = ["Bench", "Replay", "Row", "Truth", "against_usage", "replay"]

@@ -90,36 +90,50 @@ def rules_of(recording: Recording, policy: Policy) -> Rules:
         ) from error
 
 
-def own(
-    recording: Recording,
-    rules: Rules,
-    cold: Sequence[bool],
-    *,
-    recallable: bool = False,
-    images_reset: bool = False,
-) -> Iterator[Step]:
+class Own:
     """What a policy of ours does, request by request.
 
     Args:
         cold: of each request, whether the cache has expired before it.
         images_reset: taking an image away makes the cache start anew.
     """
-    settings = Settings(
-        loop=loop(),
-        measure=recording.measure,
-        rules=rules,
-        overhead=recording.overhead,
-        recallable=recallable,
-        model=recording.model_name,
-        images_reset=images_reset,
-    )
-    records = deque(_decided(recording, settings, cold))
-    shown = _Shown(recording, settings)
-    for asked in recording.requests:
-        step = Step(tier=shown.fold.tier)
-        while records and records[0].n <= asked.n:
-            step = shown.apply(records.popleft(), step)
-        yield step
+
+    def __init__(
+        self,
+        recording: Recording,
+        rules: Rules,
+        cold: Sequence[bool],
+        *,
+        recallable: bool = False,
+        images_reset: bool = False,
+    ) -> None:
+        self._recording = recording
+        self._cold = cold
+        self._settings = Settings(
+            loop=loop(),
+            measure=recording.measure,
+            rules=rules,
+            overhead=recording.overhead,
+            recallable=recallable,
+            model=recording.model_name,
+            images_reset=images_reset,
+        )
+        self._shown = _Shown(recording, self._settings)
+
+    def __iter__(self) -> Iterator[Step]:
+        """The steps, once."""
+        records = deque(_decided(self._recording, self._settings, self._cold))
+        for asked in self._recording.requests:
+            step = Step(tier=self._shown.fold.tier)
+            while records and records[0].n <= asked.n:
+                step = self._shown.apply(records.popleft(), step)
+            yield step
+
+    def folded(self) -> Fold:
+        """The fold over what the last request sent, once all steps were taken."""
+        requests = self._recording.requests
+        self._shown.add_upto(requests[-1].n if requests else 0)
+        return self._shown.fold
 
 
 def _decided(recording: Recording, settings: Settings, cold: Sequence[bool]) -> list[Standing]:
@@ -162,9 +176,7 @@ class _Shown:
     def apply(self, record: Standing, step: Step) -> Step:
         """Show a record; what it adds to a step. O(entries that it may change)."""
         fold, tokens = self.fold, self._tokens
-        while fold.n < record.n:
-            fold.add(self._recording.entries[fold.n])
-            tokens.append(fold.tokens[-1])
+        self.add_upto(record.n)
         fold.apply(record)
         self._number += 1
         changed = [seq for seq in range(record.n) if fold.tokens[seq] != tokens[seq]]
@@ -175,6 +187,12 @@ class _Shown:
         if isinstance(record, PassRecord):
             return Step(changes, step.passes + 1, record.anchor, fold.tier)
         return step._replace(changes=changes)
+
+    def add_upto(self, n: int) -> None:
+        """Know the entries below n."""
+        while self.fold.n < n:
+            self.fold.add(self._recording.entries[self.fold.n])
+            self._tokens.append(self.fold.tokens[-1])
 
     def _text(self, seq: int) -> str:
         """What is shown; where that is no result's text, which change made it."""

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from compactor.replay.run import Replay
+from compactor.replay.sums import Replay
 
 SWEEP: Final = (
     "none", "threshold", "threshold:window=200000", "threshold:window=100000",

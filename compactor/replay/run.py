@@ -6,19 +6,19 @@ nothing, optima. `replay` is the Python surface. Specification: DESIGN section 9
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
 from compactor import models as model_table
-from compactor.core.errors import Finding, PolicyError
+from compactor.core.errors import PolicyError
 from compactor.core.policy import Policy, Rules
 from compactor.models import ModelTable, Prices
 from compactor.replay.caches import CacheModel, cache_of, colds
 from compactor.replay.optimum import Optimum, optimum
-from compactor.replay.own import NAMES, own, policy_of, rules_of
+from compactor.replay.own import NAMES, Own, policy_of, rules_of
 from compactor.replay.prices import Tariff, load_prices, tariff_from, tariff_of
 from compactor.replay.recording import Recording, recording_of
 from compactor.replay.regret import Named
@@ -26,48 +26,20 @@ from compactor.replay.results import Step
 from compactor.replay.simulate import Row, Terms, simulate
 from compactor.replay.spelling import Spelled, spelled
 from compactor.replay.strategies import STRATEGIES
+from compactor.replay.sums import Replay
+from compactor.replay.trace import Kept, Trace
 from compactor.transcript import Transcript, load
 
 NONE = "none"
 
 
-class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording under one policy. Sizes are sums over its requests, in tokens.
+class _Played(NamedTuple):
+    """A policy on a recording. rules: that the optimum is under; None without a window."""
 
-    policy: as it was spelled; cache: by name.
-    rows: of each request; `requests` is their number.
-    cost_nano: nano-dollars, without answers.
-    cost_to_none: cost, as a multiple of doing nothing; 1.0 where that is free.
-    cost_to_optimum: as a multiple of the hindsight optimum under the same window and recent region;
-        None for other caches than `prefix`, and where there is none.
-    breaks: requests that the one before is no prefix of.
-    regret: share of identifiers that the model used and could not see any more.
-    """
-
-    policy: str
-    format: str
-    model: str
-    cache: str
-    window: int | None
-    requests: int
-    tokens_sent: int
-    cached: int
-    written: int
-    uncached: int
-    cost_nano: int
-    cost_to_none: float
-    cost_to_optimum: float | None
-    breaks: int
-    passes: int
-    overflow_requests: int
-    regret: float
-    findings: tuple[Finding, ...] = ()
-    rows: tuple[Row, ...] = ()
-
-    def row(self) -> dict[str, Any]:
-        """The sums, as `--json` gives them."""
-        fields = (name for name in self.__struct_fields__ if name not in ("findings", "rows"))
-        return {name: getattr(self, name) for name in fields}
+    name: str
+    steps: Iterable[Step]
+    rules: Rules | None
+    recallable: bool
 
 
 class Bench:
@@ -108,21 +80,36 @@ class Bench:
         Raises:
             PolicyError: as `policy_of`; `policy.model_unknown` where a policy needs a window.
         """
+        played = self._played(policy)
+        return self._summed(played, iter(played.steps))
+
+    def trace(self, policy: str | Policy) -> Trace:
+        """The same, and what became of each entry.
+
+        Raises:
+            PolicyError: as `replay`.
+        """
+        played = self._played(policy)
+        kept = Kept(self.recording, played.steps)
+        made = self._summed(played, iter(kept))
+        return kept.trace(made, played.steps.folded() if isinstance(played.steps, Own) else None)
+
+    def _played(self, policy: str | Policy) -> _Played:
         name = policy if isinstance(policy, str) else policy.trigger
         given = spelled(name) if isinstance(policy, str) else None
         ours = policy_of(given, self.base) if given is not None else policy
         if not isinstance(ours, Policy):
             assert given is not None
-            return self._summed(name, _strategy(self.recording, given), self._default())
+            return _Played(name, _strategy(self.recording, given), self._default(), False)
         rules = rules_of(self.recording, ours)
-        steps = own(
+        steps = Own(
             self.recording,
             rules,
             self._cold,
             recallable=ours.recallable,
             images_reset=self.cache.image_rule,
         )
-        return self._summed(name, steps, rules, recallable=ours.recallable)
+        return _Played(name, steps, rules, ours.recallable)
 
     def unmodified(self) -> Sequence[Row]:
         """A row a request, nothing changed."""
@@ -135,9 +122,8 @@ class Bench:
             return None
         return rules_of(self.recording, self.base)
 
-    def _summed(
-        self, name: str, steps: Iterator[Step], rules: Rules | None, *, recallable: bool = False
-    ) -> Replay:
+    def _summed(self, played: _Played, steps: Iterator[Step]) -> Replay:
+        name, _, rules, recallable = played
         window = rules.window if rules is not None else self.recording.window
         made = simulate(self.recording, steps, Terms(self.cache, self.tariff, window), self.named)
         cost = sum(row.cost_nano for row in made.rows)

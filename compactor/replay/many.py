@@ -1,0 +1,198 @@
+"""Many recordings: one file's work as a pure function of its bytes, done here or by processes.
+
+What a file comes to depends on nothing but the file and the task, so results are the same by any
+engine, in any order, with any number of workers; who collects puts them in the order of the files.
+A file that fails is a result, too, and a process that dies takes only its own file with it.
+Specification: docs/replay.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from compactor import token_cache
+from compactor.core.errors import CompactorError, Finding, PolicyError
+from compactor.core.policy import Policy
+from compactor.inspection import NO_TRANSCRIPT, Failure
+from compactor.models import ModelTable
+from compactor.replay.page import Told, tell
+from compactor.replay.prices import Tariff
+from compactor.replay.remote import read_bytes
+from compactor.replay.run import Bench
+from compactor.replay.sums import Replay
+from compactor.transcript import Transcript, load
+
+SMALL_BYTES: Final = 1_500_000
+"""Less than this in all is not worth the start of a process."""
+_OF_THE_FILE: Final = ("policy.model_unknown", "policy.not_installed")
+"""Errors of a policy that another file need not have."""
+
+
+class Task(NamedTuple):
+    """What is done with every file.
+
+    cache, prices, table: as for `Bench`.
+    rows: keep a row a request; page: tell a page of it.
+    token_cache: remember counts on this machine.
+    """
+
+    policies: tuple[str, ...]
+    base: Policy
+    cache: str | None = None
+    prices: Tariff | None = None
+    table: ModelTable | None = None
+    format: str | None = None
+    thread: str = ""
+    all_threads: bool = False
+    strict: bool = False
+    rows: bool = False
+    page: bool = False
+    token_cache: bool = False
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A file. index: its place among all; name: what a page calls it; named: by a person."""
+
+    index: int
+    path: str
+    name: str
+    size_bytes: int
+    named: bool
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a file came to.
+
+    replays: a name and a replay for each conversation and policy.
+    failure: why there are no more; refused: it is one of the task, not of the file.
+    """
+
+    index: int
+    replays: tuple[tuple[str, Replay], ...] = ()
+    told: tuple[Told, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    failure: Failure | None = None
+    refused: bool = False
+
+    @property
+    def is_transcript(self) -> bool:
+        return self.failure is None or self.failure.code not in NO_TRANSCRIPT
+
+
+Work = Callable[[Task, Item], Done]
+
+
+def work(task: Task, item: Item) -> Done:
+    """Replay one file. Never raises but to stop: what goes wrong is in the result."""
+    found: list[tuple[str, Replay]] = []
+    told: list[Told] = []
+    findings: dict[Finding, None] = {}
+    failure, refused = None, False
+    try:
+        with token_cache.used(task.token_cache):
+            for thread, transcript in _conversations(task, item):
+                if transcript.entries:
+                    _replay(task, item, thread, transcript, (found, told, findings))
+    except CompactorError as error:
+        failure = Failure(error.code, error.message, error.path, error.hint)
+        refused = isinstance(error, PolicyError) and error.code not in _OF_THE_FILE
+    except Exception as error:  # a fault of ours in one file is no reason to lose the others
+        failure = Failure("internal.fault", f"{type(error).__name__}: {error}", item.path)
+    return Done(item.index, tuple(found), tuple(told), tuple(findings), failure, refused)
+
+
+def _replay(
+    task: Task,
+    item: Item,
+    thread: str,
+    transcript: Transcript,
+    into: tuple[list[tuple[str, Replay]], list[Told], dict[Finding, None]],
+) -> None:
+    bench = Bench(transcript, task.base, cache=task.cache, prices=task.prices, table=task.table)
+    end = f" ({thread})" if thread else ""
+    found, told, findings = into
+    if task.page:
+        traces = [bench.trace(policy) for policy in task.policies]
+        made = [trace.replay for trace in traces]
+        told.append(tell(item.name + end, bench, traces))
+    else:
+        made = [bench.replay(policy) for policy in task.policies]
+    kept = made if task.rows else [msgspec.structs.replace(each, rows=()) for each in made]
+    found += ((item.path + end, replay) for replay in kept)
+    findings |= dict.fromkeys((*bench.recording.findings, *bench.findings))
+
+
+def _conversations(task: Task, item: Item) -> Iterator[tuple[str, Transcript]]:
+    """The first by no name."""
+    source: Any = Path(item.path) if "://" not in item.path else read_bytes(item.path)
+    first = load(source, task.format, thread=task.thread, name=item.path, strict=task.strict)
+    yield "", first
+    for thread in first.threads[1:] if task.all_threads else ():
+        yield thread, first.of_thread(thread)
+
+
+def one_by_one(task: Task, items: Sequence[Item], do: Work = work) -> Iterator[Done]:
+    """In this process, in order."""
+    for item in items:
+        yield do(task, item)
+
+
+def local(task: Task, items: Sequence[Item], jobs: int, do: Work = work) -> Iterator[Done]:
+    """By processes of this machine, in any order. jobs: how many at most.
+
+    A process that dies breaks all that runs; what had not come back is done again, each file in a
+    process of its own, so that only the file that kills it is lost.
+    """
+    jobs = min(jobs, len(items))
+    if jobs < 2 or sum(item.size_bytes for item in items) < SMALL_BYTES:
+        yield from one_by_one(task, items, do)
+        return
+    left = {item.index: item for item in items}
+    with _pool(jobs) as pool:
+        futures = {pool.submit(do, task, item): item for item in _largest_first(items)}
+        for future in as_completed(futures):
+            done = _result(future)
+            if done is not None:
+                del left[done.index]
+                yield done
+    for item in left.values():
+        with _pool(1) as pool:
+            done = _result(pool.submit(do, task, item))
+        yield done or Done(item.index, failure=_died(item))
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    """Fresh interpreters: the same on every system, and no thread of ours is forked."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+
+
+def _largest_first(items: Sequence[Item]) -> list[Item]:
+    """So that no process is left alone with the largest in the end."""
+    return sorted(items, key=lambda item: (-item.size_bytes, item.index))
+
+
+def _result(future: Future[Done]) -> Done | None:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return None
+
+
+def _died(item: Item) -> Failure:
+    text = "the process that replayed it died; it may need more memory than there is"
+    return Failure("internal.worker", text, item.path)
+
+
+def cores() -> int:
+    """How many processes can run at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
