@@ -6,14 +6,22 @@ further. Tests over data that is not in the repository are collected only where 
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import tempfile
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from syrupy.assertion import SnapshotAssertion
 
+from tests.browser_kit import CHROMIUM
 from tests.golden_files import GoldenText
+
+INSTALLED = any(point.name == "compactor" for point in entry_points(group="pytest11"))
+pytest_plugins = [] if INSTALLED else ["compactor_pytest"]
+"""Our own plugin; where the package is installed pytest has found it already."""
 
 # A whole conversation is drawn for each example, and no example is measured by a clock.
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
@@ -47,6 +55,17 @@ def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 NEEDS = {"test_bugs.py": SHARED / "bugs", "test_transcripts.py": SHARED / "transcripts"}
 collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]
+NEEDS_PACKAGE = {"test_replay_ray.py": "ray", "test_report_picture.py": "matplotlib"}
+collect_ignore += [name for name, it in NEEDS_PACKAGE.items() if not importlib.util.find_spec(it)]
+collect_ignore += [] if CHROMIUM else ["test_report_browser.py"]
+
+_CACHE = tempfile.TemporaryDirectory(prefix="compactor-tests-")
+os.environ["COMPACTOR_CACHE_DIR"] = _CACHE.name
+"""Counts are remembered for this run alone; processes that tests start inherit it."""
+
+
+def pytest_unconfigure() -> None:
+    _CACHE.cleanup()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

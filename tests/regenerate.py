@@ -22,6 +22,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "fates": tables.fates,
     "format-names": tables.format_names,
     "formats": tables.formats,
+    "looks": tables.looks,
     "picture": sample.picture,
     "policy": tables.policy,
     "records": tables.records,

@@ -58,7 +58,7 @@ def test_the_wheel_holds_the_package_its_data_and_nothing_else(wheel: Path) -> N
     about = f"transcript_compactor-{__version__}.dist-info"
     licences = {f"{about}/licenses/{name}" for name in PROJECT["license-files"]}
     files = {f"{about}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")}
-    assert _names(wheel) == code | data | beside | licences | files
+    assert _names(wheel) == code | data | beside | licences | files | {"compactor_pytest.py"}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,11 @@ def test_the_wheel_compacts_the_sample_to_the_same_bytes(unpacked: Path, tmp_pat
     assert b"[elided " in compacted
 
 
+def test_pytest_finds_the_plugin_of_the_wheel(unpacked: Path, tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(_PLUGIN_TEST, "utf-8")
+    assert b"2 passed" in _run(unpacked, tmp_path, "-m", "pytest", "-q", "--strict-markers")
+
+
 def test_the_wheel_passes_the_cases_it_holds(unpacked: Path, tmp_path: Path) -> None:
     said = _run(unpacked, tmp_path, "-m", "compactor", "conformance").decode()
     passed, total = re.findall(r"(\d+) of (\d+) cases pass", said)[0]
@@ -136,6 +141,7 @@ def test_the_source_archive_holds_what_its_tests_need(sdist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {name for folder in NEEDED_BY_TESTS for name in _below(ROOT, folder)}
     needed |= {"loop.json", "pyproject.toml", "run", "README.md", "CHANGELOG.md", "LICENSE"}
+    needed |= {"compactor_pytest.py"}
     assert needed - names == set()
 
 
@@ -156,7 +162,10 @@ def test_a_checkout_reads_the_files_at_its_top() -> None:
 
 
 def test_the_package_imports_only_what_it_depends_on() -> None:
-    known = {_project_name(need) for need in PROJECT["dependencies"]} | {"compactor"}
+    optional = PROJECT["optional-dependencies"]
+    extras = [need for name, needs in optional.items() if name != "dev" for need in needs]
+    needs = [*PROJECT["dependencies"], *extras]
+    known = {_project_name(need) for need in needs} | {"compactor"}
     found = {
         name: top - set(sys.stdlib_module_names) - known
         for name, top in ((name, _imports(ROOT / name)) for name in _below(ROOT, "compactor"))
@@ -170,6 +179,21 @@ def test_the_versions_agree() -> None:
     assert PROJECT["version"] == __version__ == newest
 
 
+_PLUGIN_TEST = """
+import sys
+import pytest
+
+def test_nothing_is_imported_before_the_fixture_is_used():
+    assert "compactor_pytest" in sys.modules
+    assert "compactor" not in sys.modules
+
+@pytest.mark.cache_stability(breaks=1)
+def test_the_fixture(cache_stability):
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "so"}]
+    cache_stability.record({"system": "a", "messages": messages[:1]})
+    cache_stability.record({"system": "b", "messages": messages})
+    assert len(cache_stability.breaks) == 1
+"""
 _WHERE = """
 import compactor
 from compactor.loop import shipped

@@ -32,7 +32,7 @@ LAYERS = (
     ("compactor.loop", "compactor.segments", "compactor.durable", "compactor.line_sum"),
     ("compactor.testing",),
     ("compactor.walk", "compactor.fit", "compactor.installed"),
-    ("compactor.counters", "compactor.journal_file"),
+    ("compactor.counters", "compactor.journal_file", "compactor.token_cache"),
     ("compactor.models", "compactor.config"),
     ("compactor.inputs", "compactor.codecs", "compactor.zip_directory"),
     ("compactor.archives",),
@@ -47,7 +47,7 @@ LAYERS = (
     ("compactor.session", "compactor.numbers"),
     ("compactor.api",),
     ("compactor",),
-    ("compactor.conformance", "compactor.stdio"),
+    ("compactor.conformance", "compactor.stdio", "compactor.stability"),
     ("compactor.cli", "compactor.__main__"),
 )
 """From the bottom up. A module imports from its own layer or from a lower one."""

@@ -21,12 +21,19 @@ from compactor.formats.lens import CacheBreakpoints, Lens, SignedReasoning
 from compactor.formats.messages import value_at
 from compactor.formats.native import apply_edits, compact_json, read_document
 from compactor.loop import loop
+from compactor.stability import LOOKS
 from compactor.testing import WRITERS, Conversation
 from tests.docs.markdown import code, table
 
 EXAMPLE_WINDOW = 200_000
 _RULE_OF = {"reserve_tokens": "reserve", "evidence_budget_tokens": "evidence_budget"}
 """Policy field → the field of `Rules` where that has another name."""
+
+
+def looks() -> Iterator[str]:
+    """What a break of the cache may look like, and what to do then."""
+    rows = ((look.name, look.said, look.advice) for look in LOOKS.values())
+    yield from table(("it looks like", "since", "what to do"), rows)
 
 
 def policy() -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""A stream of requests as one readable text: what each says that the ones before did not.
+
+One block a request, one a piece of its prefix that is new or changed, with a digest of its bytes,
+its tokens and its text. Long texts are cut; the digest stands for what is left out. The text is
+what `RequestStreamExtension` keeps. Specification: docs/pytest.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from compactor.formats.edits import dotted
+from compactor.formats.messages import field
+from compactor.formats.native import compact_json
+from compactor.stability.changes import Change, first_change
+from compactor.stability.conversations import Request
+from compactor.stability.costs import Costs, costs
+from compactor.stability.looks import LOOKS
+from compactor.stability.prefix import Segment
+from compactor.stability.stream import CacheStability
+
+_LINES: Final = 12
+_LINE_CHARS: Final = 100
+_SHORT_CHARS: Final = 60
+
+
+def describe(requests: CacheStability | Iterable[Any]) -> str:
+    """The text of a stream.
+
+    Args:
+        requests: a stream, or the bodies of one, oldest first, as `CacheStability.record` takes
+            them.
+    """
+    stream = requests if isinstance(requests, CacheStability) else _recorded(requests)
+    last: dict[str, tuple[Request, Costs]] = {}
+    blocks: list[str] = []
+    for request in stream.requests:
+        counted = costs(request)
+        blocks.append("\n".join(_request(request, counted, last.get(request.conversation))))
+        last[request.conversation] = request, counted
+    return "\n\n".join(blocks) + "\n"
+
+
+def _recorded(bodies: Iterable[Any]) -> CacheStability:
+    stream = CacheStability()
+    for body in bodies:
+        stream.record(body)
+    return stream
+
+
+def _request(
+    request: Request, counted: Costs, before: tuple[Request, Costs] | None
+) -> Iterator[str]:
+    yield (
+        f"=== request {request.number}, conversation {request.conversation}: {request.shape}, "
+        f"{counted.total} tokens ({counted.counter})"
+    )
+    old: list[Segment] = []
+    if before is not None:
+        old = list(before[0].segments)
+        change = first_change(old, request.segments, spelling=True)
+        yield from _since(before[0], before[1], change)
+    known = {(one.at, one.key) for one in old}
+    for one, tokens in zip(request.segments, counted.tokens, strict=True):
+        if (one.at, one.key) not in known:
+            yield from _segment(one, tokens)
+
+
+def _since(before: Request, counted: Costs, change: Change | None) -> Iterator[str]:
+    if change is None:
+        yield f"goes on from request {before.number}"
+        return
+    lost = sum(counted.tokens[change.segment :])
+    yield (
+        f"breaks request {before.number} in {dotted(change.at)}, {lost} of {counted.total} tokens "
+        f"are read anew: {LOOKS[change.look].name}"
+    )
+
+
+def _segment(one: Segment, tokens: int) -> Iterator[str]:
+    digest = hashlib.sha256(one.key.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    role = field(one.value, "role")
+    said = f" {role}" if isinstance(role, str) else ""
+    size = f", {tokens} tokens" if tokens else ""
+    yield f"{dotted(one.at)}{said}{size}, {digest}"
+    value = one.value
+    if isinstance(value, dict):
+        value = {key: item for key, item in value.items() if key != "role"}
+    yield from (f"  {line}" for line in _lines(value))
+
+
+def _lines(value: Any) -> Iterator[str]:
+    """A value for a person: short things on one line, texts a line a line, the rest by its keys."""
+    if isinstance(value, str):
+        yield from _text(value)
+    elif _is_short(value):
+        yield compact_json(value)
+    else:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in pairs:
+            yield from _member(f"{key}:" if isinstance(value, dict) else f"[{key}]", item)
+
+
+def _member(name: str, item: Any) -> Iterator[str]:
+    if isinstance(item, str) and _is_short(item) and item.isprintable():
+        yield f"{name} {item}"
+    elif not isinstance(item, str) and _is_short(item):
+        yield f"{name} {compact_json(item)}"
+    else:
+        yield name
+        yield from (f"  {line}" for line in _lines(item))
+
+
+def _is_short(value: Any) -> bool:
+    return len(compact_json(value)) <= _SHORT_CHARS
+
+
+def _text(text: str) -> Iterator[str]:
+    lines = text.split("\n")
+    for line in lines[:_LINES]:
+        cut = line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}… ({len(line)} chars)"
+        yield f"| {_printable(cut)}"
+    if len(lines) > _LINES:
+        left = len(lines) - _LINES
+        yield f"… {left} more lines ({len(text)} chars)"
+
+
+def _printable(line: str) -> str:
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)

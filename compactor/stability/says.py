@@ -1,0 +1,202 @@
+"""What a failed check says: which request, where, both texts, what it costs, what to do.
+
+Written for a person who has not seen the harness for a while. Specification: docs/pytest.md.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol
+
+from compactor.formats.edits import dotted
+from compactor.stability.breaks import Break
+from compactor.stability.conversations import Request
+from compactor.stability.costs import Costs, costs
+from compactor.stability.differences import common_prefix
+from compactor.stability.looks import LOOKS
+
+_BEFORE: Final = 36
+_BEHIND: Final = 44
+_LISTED: Final = 20
+_WIDTH: Final = 100
+
+
+class CacheBreakError(AssertionError):
+    """Requests broke the prompt cache, and no pass was told for it."""
+
+
+class Stream(Protocol):
+    """What is told of: a `CacheStability`."""
+
+    allowed: int
+
+    @property
+    def requests(self) -> tuple[Request, ...]: ...
+    @property
+    def conversations(self) -> tuple[str, ...]: ...
+    @property
+    def passes(self) -> int: ...
+    @property
+    def breaks(self) -> tuple[Break, ...]: ...
+    @property
+    def unexpected(self) -> tuple[Break, ...]: ...
+
+
+def problem(stream: Stream, wanted: int | None) -> str:
+    """Why a stream is not as it should be; "" where it is."""
+    if not stream.requests:
+        return (
+            "cache_stability recorded no request\n"
+            "  what to do  hand its transport to the client, wrap the client, or call record(body)"
+        )
+    names = stream.conversations
+    if wanted is not None and len(names) != wanted:
+        return "\n".join(_other_conversations(stream, wanted))
+    unexpected = stream.unexpected
+    if len(unexpected) <= stream.allowed:
+        return ""
+    return "\n".join(_told(stream, unexpected[stream.allowed :]))
+
+
+def _other_conversations(stream: Stream, wanted: int) -> Iterator[str]:
+    names = stream.conversations
+    yield f"{len(names)} conversations were recorded, not {wanted}"
+    firsts = {one.conversation: one.number for one in reversed(stream.requests)}
+    for name in names:
+        yield f"  conversation {name} begins with request {firsts[name]}"
+    yield "  A request that shares no message with an earlier one begins a conversation."
+
+
+def _told(stream: Stream, breaks: Sequence[Break]) -> Iterator[str]:
+    first, *more = breaks
+    yield _headline(stream, first)
+    yield ""
+    yield from _difference(first)
+    yield from _consequences(stream, first)
+    if more:
+        yield ""
+        yield f"{_counted(len(more), 'more break')}:"
+        for one in more[:_LISTED]:
+            place = dotted(one.change.at)
+            yield f"  request {one.request}, in {place}: {LOOKS[one.change.look].name}"
+        if len(more) > _LISTED:
+            yield f"  … and {len(more) - _LISTED} more"
+    yield ""
+    lost = sum(_lost([costs(request) for request in stream.requests], stream.breaks))
+    yield (
+        f"{_counted(len(stream.breaks), 'break')} in {_counted(len(stream.requests), 'request')}, "
+        f"{lost:,} tokens read anew; "
+        f"{_counted(stream.passes, 'pass')} told, {_counted(stream.allowed, 'break')} allowed"
+    )
+
+
+def _counted(number: int, word: str) -> str:
+    plural = f"{word}es" if word.endswith("s") else f"{word}s"
+    return f"{number} {word if number == 1 else plural}"
+
+
+def _headline(stream: Stream, one: Break) -> str:
+    many = f" (conversation {one.conversation})" if len(stream.conversations) > 1 else ""
+    return (
+        f"request {one.request} of {len(stream.requests)}{many} breaks the prompt cache in its "
+        f"{one.change.part}: {LOOKS[one.change.look].name}"
+    )
+
+
+def _difference(one: Break) -> Iterator[str]:
+    change = one.change
+    yield (
+        f"  It differs from request {one.before} from byte {change.offset_bytes} of the prefix on, "
+        f"in {dotted(change.at)}"
+    )
+    old, new, caret = excerpts(change.old, change.new)
+    names = [f"    request {number}: " for number in (one.before, one.request)]
+    width = max(map(len, names))
+    yield f"{names[0]:<{width}}{old}"
+    yield f"{names[1]:<{width}}{new}"
+    yield f"{'':<{width + caret}}^"
+
+
+def _consequences(stream: Stream, one: Break) -> Iterator[str]:
+    change, look = one.change, LOOKS[one.change.look]
+    detail = f" ({change.detail})" if change.detail else ""
+    said = f"{look.name}: {look.said}{detail}"
+    if change.others:
+        said += f"; so do {change.others} more behind it"
+    yield from _filled("looks like", said)
+    yield from _filled("it costs", _cost(stream, one))
+    yield from _filled("what to do", look.advice)
+
+
+def _filled(label: str, text: str) -> list[str]:
+    lead, room = f"  {label:<12}", " " * 14
+    return textwrap.wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=room)
+
+
+def _cost(stream: Stream, one: Break) -> str:
+    before = costs(stream.requests[one.before - 1])
+    lost, total = sum(before.tokens[one.change.segment :]), before.total
+    if one.change.look == "spelling":
+        return "nothing at a provider; everything at a cache of your own that goes by bytes"
+    return (
+        f"{lost:,} of the {total:,} tokens of request {one.before} are read anew, at the full "
+        f"price ({before.counter})"
+    )
+
+
+def excerpts(old: str, new: str) -> tuple[str, str, int]:
+    """Two texts around their first difference, on a line each, and the column where it is."""
+    at = common_prefix(old, new)
+    start = max(0, at - _BEFORE)
+    lead = ("…" if start else "") + _line(old[start:at])
+    return _excerpt(lead, old, at), _excerpt(lead, new, at), len(lead) + 1
+
+
+def _excerpt(lead: str, text: str, at: int) -> str:
+    if not text:
+        return "(nothing)"
+    rest = text[at : at + _BEHIND]
+    more = "…" if len(text) > at + _BEHIND else ""
+    return f"'{lead}{_line(rest)}{more}'"
+
+
+def _line(text: str) -> str:
+    """A text with what breaks a line or cannot be printed escaped."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def summary(stream: Stream) -> dict[str, Any]:
+    """What was recorded, in numbers."""
+    counted = [costs(request) for request in stream.requests]
+    return {
+        "requests": len(counted),
+        "conversations": list(stream.conversations),
+        "passes": stream.passes,
+        "allowed": stream.allowed,
+        "tokens": sum(one.total for one in counted),
+        "tokens_reread": sum(_lost(counted, stream.breaks)),
+        "breaks": [_break(one, lost) for one, lost in
+                   zip(stream.breaks, _lost(counted, stream.breaks), strict=True)],
+    }  # fmt: skip
+
+
+def _lost(counted: Sequence[Costs], breaks: Iterable[Break]) -> list[int]:
+    return [sum(counted[one.before - 1].tokens[one.change.segment :]) for one in breaks]
+
+
+def _break(one: Break, lost: int) -> dict[str, Any]:
+    old, new, _ = excerpts(one.change.old, one.change.new)
+    return {
+        "request": one.request,
+        "before": one.before,
+        "conversation": one.conversation,
+        "expected": one.expected,
+        "part": one.change.part,
+        "path": dotted(one.change.at),
+        "offset_bytes": one.change.offset_bytes,
+        "looks_like": one.change.look,
+        "old": old,
+        "new": new,
+        "tokens_reread": lost,
+    }
