@@ -105,7 +105,7 @@ def formats() -> Iterator[str]:
 def format_names() -> Iterator[str]:
     """The names of all formats."""
     names = ", ".join(code(name) for name in sorted(FORMATS))
-    yield from textwrap.wrap(names, 100)
+    yield from textwrap.wrap(names, 100, break_on_hyphens=False)
 
 
 def rewriting() -> Iterator[str]:
