@@ -15,9 +15,9 @@ from compactor import counters
 from compactor.core import policy as core_policy
 from compactor.core.count import Counter, Measure
 from compactor.core.errors import Finding
-from compactor.core.journal import Header
 from compactor.core.model import Reading
 from compactor.core.policy import ModelFacts
+from compactor.core.records import Header
 from compactor.loop import loop
 from compactor.models import ModelTable
 

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import NamedTuple, NoReturn, Self
 
 from compactor.core.errors import Finding, JournalError
-from compactor.core.journal import AnyRecord, Journal, decode_record, encode_record
+from compactor.core.journal import Journal, decode_record, encode_record
+from compactor.core.records import AnyRecord
 from compactor.durable import copy_aside, open_locked, sync_folder, write_at
 from compactor.line_sum import SUM_CHARS, line_sum
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from compactor.core.fold import Fold
-from compactor.core.journal import AnyRecord, Header, active
+from compactor.core.journal import active
+from compactor.core.records import AnyRecord, Header
 from compactor.core.report import WHYS, Fate, Report, fates
 
 CATEGORIES = (

@@ -19,14 +19,17 @@ from compactor.core import policy as core_policy
 from compactor.core.compact import Decision
 from compactor.core.compact import compact as decide
 from compactor.core.count import Counter
+from compactor.core.departure import begins
 from compactor.core.errors import Finding, InputError
 from compactor.core.fold import Fold
 from compactor.core.frontier import reach
-from compactor.core.journal import Header, Journal
+from compactor.core.journal import Journal
 from compactor.core.model import Entry, Kind, Overhead, Reading
 from compactor.core.policy import resolve
+from compactor.core.records import Header
 from compactor.core.report import Fate, Report, fates, make_report
-from compactor.core.resume import Forced, Resumed, Settings, begins, resume
+from compactor.core.resume import Resumed, resume
+from compactor.core.settings import Forced, Settings
 from compactor.core.stubs import Stored
 from compactor.core.view import View
 from compactor.formats.lens import CacheBreakpoints, Lens

@@ -17,8 +17,9 @@ import pytest
 
 import compactor
 from compactor import Journal, Outcome, Transcript
-from compactor.core.journal import PassRecord, decode_record
+from compactor.core.journal import decode_record
 from compactor.core.model import Entry, Kind
+from compactor.core.records import PassRecord
 from compactor.formats import lens
 from tests.strategies import Case
 

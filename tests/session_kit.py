@@ -20,8 +20,8 @@ import msgspec
 import compactor
 from compactor import Outcome, Policy, Session
 from compactor.core.errors import CompactorError
-from compactor.core.journal import InsertionRecord
 from compactor.core.model import Entry, Kind
+from compactor.core.records import InsertionRecord
 from compactor.formats import lens
 from compactor.testing import Conversation, ToolCall
 from tests import revision_kit

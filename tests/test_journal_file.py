@@ -15,7 +15,7 @@ from cli_kit import environment, request
 
 from compactor import Journal, Policy, compact
 from compactor.core.errors import JournalError
-from compactor.core.journal import AnyRecord, RewindRecord
+from compactor.core.records import AnyRecord, RewindRecord
 from compactor.journal_file import JournalFile, read_lines, write_lines
 
 POLICY = Policy(window=2000, counter="chars4")

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import compactor
 from compactor import CompactorError
-from compactor.core.journal import PassRecord
 from compactor.core.model import Entry
+from compactor.core.records import PassRecord
 from tests.harness import (
     WAYS,
     Harness,

@@ -22,7 +22,7 @@ from openai.types.responses import ResponseInputParam
 from pydantic import TypeAdapter
 
 from compactor import Policy
-from compactor.core.journal import ReasoningRecord
+from compactor.core.records import ReasoningRecord
 from tests.fakes.agents import (
     Memory,
     Ran,

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import compactor
 from compactor import Journal, Outcome, Policy
-from compactor.core.journal import ReasoningRecord
 from compactor.core.model import Entry, Kind
+from compactor.core.records import ReasoningRecord
 from compactor.formats import FORMATS, lens
 from compactor.formats.lens import SignedReasoning
 from compactor.testing import WRITERS, Conversation, ToolCall

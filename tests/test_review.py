@@ -20,16 +20,9 @@ from hypothesis import strategies as st
 import compactor
 from compactor import CompactorError, Journal, Outcome, Policy
 from compactor.core.errors import JournalError
-from compactor.core.journal import (
-    PassRecord,
-    PolicyRecord,
-    RecallOff,
-    Record,
-    RewindRecord,
-    active,
-    decode_record,
-)
+from compactor.core.journal import active, decode_record
 from compactor.core.model import Kind
+from compactor.core.records import PassRecord, PolicyRecord, RecallOff, Record, RewindRecord
 from compactor.testing import Conversation
 from tests.harness import (
     as_bytes,

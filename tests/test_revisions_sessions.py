@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import compactor
 from compactor import Policy, Session
-from compactor.core.journal import PassRecord
+from compactor.core.records import PassRecord
 from compactor.testing import Conversation, ToolCall
 from tests import revision_kit as kit
 from tests.fakes.script import turns

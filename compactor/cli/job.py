@@ -21,8 +21,9 @@ from compactor.cli.options import Job
 from compactor.cli.screen import note
 from compactor.config import find_config, load_policy
 from compactor.core.errors import CompactorError, Finding, InputError, JournalError
-from compactor.core.journal import AnyRecord, Journal
+from compactor.core.journal import Journal
 from compactor.core.policy import Policy
+from compactor.core.records import AnyRecord
 from compactor.formats.sources import Bytes
 from compactor.inputs import of_stream, unreadable
 from compactor.journal_file import JournalFile

@@ -17,11 +17,14 @@ import msgspec
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
 from compactor.core.inputs import Text, with_texts
-from compactor.core.journal import (
+from compactor.core.journal import Journal
+from compactor.core.laws import check_pass
+from compactor.core.model import Entry, Kind, PartKind, entry_digest
+from compactor.core.plan import Plan, forced_plan, make_plan, tier
+from compactor.core.records import (
     AnyRecord,
     Elision,
     InputElision,
-    Journal,
     OverflowRecord,
     PassRecord,
     PolicyRecord,
@@ -29,10 +32,8 @@ from compactor.core.journal import (
     RecallOff,
     StubsRecord,
 )
-from compactor.core.laws import check_pass
-from compactor.core.model import Entry, Kind, PartKind, entry_digest
-from compactor.core.plan import Plan, forced_plan, make_plan, tier
-from compactor.core.resume import Forced, Resumed, Settings, change, resume
+from compactor.core.resume import Resumed, change, resume
+from compactor.core.settings import Forced, Settings
 
 
 class Decision(NamedTuple):
@@ -180,7 +181,7 @@ class _Call:
             fold.turn_recall_off()
             fold.note_record(fold.n)
         recallable = settings.recallable and not fold.recall_off
-        failed = tuple(sorted(set(settings.failed) - fold.failed))
+        failed = tuple(sorted(set(settings.failed) - fold.eligible.failed))
         same = settings.rules == fold.rules and settings.overhead == fold.overhead
         if same and recallable == fold.recallable and not failed:
             return

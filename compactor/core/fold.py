@@ -14,9 +14,12 @@ import msgspec
 
 from compactor.core.candidates import Candidate, Candidates, Work
 from compactor.core.count import Measure
+from compactor.core.eligible import Eligible
 from compactor.core.facts import Facts, insertion_key
 from compactor.core.inputs import TurnInputs, saved
-from compactor.core.journal import (
+from compactor.core.model import Entry, Kind, entry_digest
+from compactor.core.policy import Rules
+from compactor.core.records import (
     GONE,
     SHOWS,
     AnyRecord,
@@ -28,12 +31,8 @@ from compactor.core.journal import (
     StubsRecord,
     SummaryRecord,
 )
-from compactor.core.marker import MarkerWriter
-from compactor.core.model import Entry, Kind, entry_digest
-from compactor.core.policy import Rules, named
 from compactor.core.signed import Signed
 from compactor.core.stubs import Stubs
-from compactor.core.table import TableWriter
 from compactor.core.texts import Loop
 from compactor.core.view import View
 from compactor.core.waiting import Waiting
@@ -59,7 +58,7 @@ class Fold:
         seen: how many records of its journal it shows.
         inputs: turns whose calls hold strings that could go; signed: those with signed reasoning.
         cutoff, tier: of the last recorded pass.
-        candidates: results that plans may have to look at.
+        eligible: what the rules in force let go; candidates: what plans may have to look at.
         passes: those that stand, oldest first.
         decided: the last boundary that was decided; `recorded`: the n of the last record.
         echoes: seqs of model turns whose calls hold a marker, ascending.
@@ -76,7 +75,6 @@ class Fold:
         self.measure = measure
         self.overhead = overhead
         self.recallable = recallable
-        self.failed: set[str] = set()
         self.entries: list[Entry] = []
         self.tokens: list[int] = []
         self.view_tokens = 0
@@ -97,7 +95,6 @@ class Fold:
         self.overflowed: int | None = None
         self.waiting = Waiting()
         self.passes: list[PassRecord] = []
-        self.tables = TableWriter(loop)
         self.work = Work()
         self.signed = Signed(measure, loop.reasoning.removed, self.work)
         self.echoes: list[int] = []
@@ -105,11 +102,16 @@ class Fold:
         self._digests: list[str] = []
         self._recalls: dict[int, str] = {}
         self._results: dict[str, list[int]] = {}
-        self._set_rules(rules)
+        self.eligible = Eligible(loop, measure, rules, self.work)
+        self.candidates = Candidates(rules.min_gain, self.work)
 
     @property
     def n(self) -> int:
         return len(self.entries)
+
+    @property
+    def rules(self) -> Rules:
+        return self.eligible.rules
 
     @property
     def estimate(self) -> int:
@@ -136,7 +138,7 @@ class Fold:
         if entry.kind is Kind.ASSISTANT:
             self.waiting.turn(seq)
             self._assistants.append(seq)
-            if any(self._writer.is_echo(call.arguments) for call in entry.calls):
+            if any(self.eligible.writer.is_echo(call.arguments) for call in entry.calls):
                 self.echoes.append(seq)
             self._note_signed(seq)
             self._note_inputs(seq)
@@ -147,7 +149,7 @@ class Fold:
             if facts is not None:
                 self.facts[seq] = facts
                 self.stubs.arrive(seq, facts)
-            if self._writer.is_recall(entry):
+            if self.eligible.writer.is_recall(entry):
                 self._recalls[self.labels[seq]] = self._reference(seq)
             self._classify(seq)
 
@@ -345,7 +347,8 @@ class Fold:
         self.overflowed = None
         if rules == self.rules:
             return
-        self._set_rules(rules)
+        self.eligible.use(rules)
+        self.candidates = Candidates(rules.min_gain, self.work)
         for seq, entry in enumerate(self.entries):
             if entry.kind is Kind.TOOL:
                 self._classify(seq)
@@ -359,17 +362,11 @@ class Fold:
     def fail(self, call_ids: Iterable[str]) -> None:
         """Calls that the caller says have failed. O(their results)."""
         for call_id in call_ids:
-            if call_id not in self.failed:
-                self.failed.add(call_id)
+            if call_id not in self.eligible.failed:
+                self.eligible.failed.add(call_id)
                 for seq in self._results.get(call_id, ()):
                     self.candidates.drop(seq)
                     self._classify(seq)
-
-    def is_error(self, entry: Entry) -> bool:
-        return entry.error or entry.call_id in self.failed
-
-    def is_evidence(self, entry: Entry) -> bool:
-        return self.is_error(entry) or named(self._tool(entry), self.rules.evidence_tools)
 
     def answered(self, n: int) -> int:
         """Index just after the last assistant entry below n; 0 when there is none. O(log n)."""
@@ -387,21 +384,6 @@ class Fold:
         evidence = self.candidates.evidence
         at = bisect_left(evidence, cutoff)
         return evidence[at - 1] if at else None
-
-    def kept_by_rule(self, seq: int) -> str:
-        """Why a result is no candidate whatever its size: "" when it may be one."""
-        entry = self.entries[seq]
-        if entry.required:
-            return "required"
-        if self.labels[seq] in self._pins:
-            return "pinned"
-        if named(self._tool(entry), self.rules.protected_tools):
-            return "protected"
-        return ""
-
-    def _tool(self, entry: Entry) -> str:
-        """The name that lists of tools mean: `unknown` where no call is known."""
-        return entry.name if entry.call is not None else self.loop.marker.name_unknown
 
     def _as_handed_in(self, seq: int) -> int:
         """Tokens of an entry, without the reasoning that is not shown."""
@@ -427,14 +409,8 @@ class Fold:
     def _note_inputs(self, seq: int) -> None:
         """A turn whose calls may hold strings that could go."""
         self.inputs.drop(seq)
-        is_kept = seq in self.view.inputs or seq in self.view.hidden
-        if not self.rules.elide_inputs or is_kept or self.labels[seq] in self._pins:
-            return
-        entry, rules = self.entries[seq], self.rules
-        kept = (*rules.protected_tools, *rules.evidence_tools)
-        calls = [i for i, call in enumerate(entry.calls) if not named(call.name, kept)]
-        label, measure = self.labels[seq], self.measure
-        self.inputs.put(seq, self._writer.inputs(entry, calls, label, measure, rules.min_gain))
+        if seq not in self.view.inputs and seq not in self.view.hidden:
+            self.inputs.put(seq, self.eligible.inputs(self.entries[seq], self.labels[seq]))
 
     def _note_signed(self, seq: int) -> None:
         """Put an entry among those whose signed reasoning is shown, or take it out."""
@@ -444,12 +420,6 @@ class Fold:
 
     def _recount(self, seq: int) -> None:
         self._set_tokens(seq, self._as_shown(seq))
-
-    def _set_rules(self, rules: Rules) -> None:
-        self.rules = rules
-        self._pins = frozenset(rules.pins)
-        self._writer = MarkerWriter(self.loop, rules.artifact_ids)
-        self.candidates = Candidates(rules.min_gain, self.work)
 
     def standing(self, seq: int) -> Entry:
         """A result as the view has it where it is no marker: a stub may have its text back."""
@@ -465,11 +435,13 @@ class Fold:
     def bracket(self, seq: int) -> str:
         """The first line that an elision keeps: a hygiene bracket; "" where there is none."""
         facts = self.facts.get(seq)
-        return self._writer.bracket(self.entries[seq].body, facts) if facts else ""
+        return self.eligible.writer.bracket(self.entries[seq].body, facts) if facts else ""
 
     def _reference(self, seq: int) -> str:
         facts = self.facts.get(seq)
-        return self._writer.reference(self.entries[seq], self.labels[seq], self._recalls, facts)
+        return self.eligible.writer.reference(
+            self.entries[seq], self.labels[seq], self._recalls, facts
+        )
 
     def _classify(self, seq: int) -> None:
         """Put a result among the candidates if plans may have to look at it."""
@@ -482,20 +454,9 @@ class Fold:
         view, facts = self.view, self.facts.get(seq)
         if seq in view.elided or seq in view.revised or seq in view.hidden:
             return None
-        entry = self.standing(seq)
-        if entry.kind is not Kind.TOOL or entry.empty or self.kept_by_rule(seq):
-            return None
-        if facts is not None and facts.is_stub:
-            return None
-        self.work.rendered += 1
-        failed = self.is_error(entry)
-        marker = self._writer.write(entry, failed, self._reference(seq), facts)
-        tokens = self.tokens[seq]
-        gain = tokens - self.measure.rewritten(marker.longer)
-        read = self.tables.read(entry, failed, self.labels[seq], facts)
-        if read is not None:
-            gain -= self.measure.text(read.row)
-        return Candidate(seq, tokens, gain, self.is_evidence(entry), marker, read)
+        label, tokens = self.labels[seq], self.tokens[seq]
+        ref = self._reference(seq)
+        return self.eligible.candidate(seq, self.standing(seq), tokens, label, ref, facts)
 
 
 def _beside_digest(entry: Entry) -> tuple[object, ...]:

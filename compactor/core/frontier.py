@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from compactor.core.fold import Fold
-from compactor.core.journal import PassRecord
+from compactor.core.records import PassRecord
 
 
 class Reach(NamedTuple):

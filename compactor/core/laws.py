@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from compactor.core.errors import InternalError
 from compactor.core.fold import Fold
-from compactor.core.journal import PassRecord
 from compactor.core.model import Kind
+from compactor.core.records import PassRecord
 
 
 def check_pass(fold: Fold, record: PassRecord) -> None:
@@ -30,7 +30,8 @@ def check_pass(fold: Fold, record: PassRecord) -> None:
     _hold("L8", record.floor is None or record.floor not in fold.elided, record)
     for elision in record.elided:
         entry = fold.entries[elision.seq]
-        _hold("L12", entry.kind is Kind.TOOL and not fold.kept_by_rule(elision.seq), record)
+        is_kept = fold.eligible.kept_by_rule(entry, fold.labels[elision.seq])
+        _hold("L12", entry.kind is Kind.TOOL and not is_kept, record)
         own = elision.text.removeprefix(f"{fold.bracket(elision.seq)}\n")
         marker, _, table = own.partition("\n")
         _hold("L9", len(marker) <= fold.loop.marker.chars_max, record)

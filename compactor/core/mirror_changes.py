@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
-from compactor.core.journal import EditRecord
 from compactor.core.mirror import (
     HEADERS,
     Base,
@@ -26,6 +25,7 @@ from compactor.core.mirror import (
     unescaped,
 )
 from compactor.core.model import Kind
+from compactor.core.records import EditRecord
 from compactor.core.revise import put, replace, tombstone
 from compactor.core.sections import Section, Sections
 from compactor.core.texts import EditingTexts

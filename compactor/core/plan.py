@@ -13,9 +13,9 @@ from typing import NamedTuple
 from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
 from compactor.core.inputs import Text, saved
-from compactor.core.journal import Resolution
 from compactor.core.policy import Rules
-from compactor.core.resume import Forced
+from compactor.core.records import Resolution
+from compactor.core.settings import Forced
 from compactor.core.stubs import Stored
 
 
@@ -196,7 +196,7 @@ def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:
     texts = [candidate.marker.form(fold.recallable) for candidate in elided]
     if texts:
         reads = [candidate.read for candidate in elided if candidate.read is not None]
-        texts[-1] += fold.tables.table(reads, fold.recallable)
+        texts[-1] += fold.eligible.tables.table(reads, fold.recallable)
     return tuple(texts)
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compactor.core.errors import JournalError
-from compactor.core.journal import (
+from compactor.core.journal import Journal, active
+from compactor.core.model import Entry, entry_digest
+from compactor.core.records import (
     EditRecord,
-    Journal,
     PassRecord,
     ReasoningRecord,
     Standing,
     StubsRecord,
     SummaryRecord,
-    active,
 )
-from compactor.core.model import Entry, entry_digest
 from compactor.core.view import View
 
 

@@ -14,9 +14,9 @@ import msgspec
 from compactor.core.compact import Decision
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
-from compactor.core.journal import OverflowRecord, PassRecord
 from compactor.core.model import Kind
 from compactor.core.plan import tier
+from compactor.core.records import OverflowRecord, PassRecord
 
 FATES = {
     "kept:recent": "in the recent region",
@@ -184,7 +184,7 @@ def _fate(fold: Fold, seq: int, floor: int | None, answered: int) -> str:
         return "kept:unanswered" if seq >= answered else "kept:recent"
     if entry.empty:
         return "kept:no_gain"
-    by_rule = fold.kept_by_rule(seq)
+    by_rule = fold.eligible.kept_by_rule(entry, fold.labels[seq])
     if by_rule:
         return f"kept:{by_rule}"
     return "kept:floor" if seq == floor else "kept:no_gain"

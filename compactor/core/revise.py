@@ -14,9 +14,9 @@ import msgspec
 
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
-from compactor.core.journal import AnyRecord, EditRecord, StubsRecord
 from compactor.core.lines import whole_characters
 from compactor.core.model import Kind, Part, PartKind, entry_digest
+from compactor.core.records import AnyRecord, EditRecord, StubsRecord
 from compactor.core.sections import Section, Sections
 from compactor.core.stubs import Stored
 from compactor.core.texts import EditingTexts

@@ -10,8 +10,8 @@ from collections.abc import Container
 
 from compactor.core.candidates import Work
 from compactor.core.count import Measure
-from compactor.core.journal import ReasoningRecord
 from compactor.core.model import Entry, digest_without, entry_digest
+from compactor.core.records import ReasoningRecord
 
 
 class Signed:

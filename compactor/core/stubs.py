@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from compactor.core.brackets import Brackets
 from compactor.core.facts import Facts
-from compactor.core.journal import GONE, SHOWS, Resolution
+from compactor.core.records import GONE, SHOWS, Resolution
 from compactor.core.texts import ContextTexts
 
 Stored = Callable[[int], str | None]

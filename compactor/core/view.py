@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from compactor.core.inputs import with_texts
-from compactor.core.journal import (
+from compactor.core.model import Entry, Path
+from compactor.core.records import (
     GONE,
     AnyRecord,
     EditRecord,
@@ -22,7 +23,6 @@ from compactor.core.journal import (
     StubsRecord,
     SummaryRecord,
 )
-from compactor.core.model import Entry, Path
 
 
 class Run(NamedTuple):

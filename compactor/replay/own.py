@@ -17,9 +17,10 @@ import msgspec
 from compactor.core.compact import compact
 from compactor.core.errors import PolicyError
 from compactor.core.fold import Fold
-from compactor.core.journal import Header, Journal, PassRecord, Standing
+from compactor.core.journal import Journal
 from compactor.core.policy import SPELLING, Policy, Rules, policy_from, resolve
-from compactor.core.resume import Settings
+from compactor.core.records import Header, PassRecord, Standing
+from compactor.core.settings import Settings
 from compactor.loop import loop
 from compactor.replay.prompt import Shown
 from compactor.replay.recording import Recording, boundaries

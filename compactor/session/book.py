@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from compactor.core.facts import Facts
-from compactor.core.journal import InsertionRecord
+from compactor.core.records import InsertionRecord
 
 
 class Book:

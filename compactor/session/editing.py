@@ -13,7 +13,9 @@ from compactor.core import mirror, mirror_changes, revise
 from compactor.core.diff import unified
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
-from compactor.core.journal import (
+from compactor.core.journal import active
+from compactor.core.model import Entry
+from compactor.core.records import (
     AnyRecord,
     DeclinedRecord,
     EditRecord,
@@ -22,9 +24,7 @@ from compactor.core.journal import (
     RewindRecord,
     StubsRecord,
     SummaryRecord,
-    active,
 )
-from compactor.core.model import Entry
 from compactor.core.revise import Receipt
 from compactor.core.sections import Section, Sections
 from compactor.loop import loop

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from compactor.core.journal import (
+from compactor.core.model import Entry, Kind, Part, PartKind, Path, entry_digest
+from compactor.core.records import (
     AnyRecord,
     EditRecord,
     PassRecord,
@@ -22,7 +23,6 @@ from compactor.core.journal import (
     StubsRecord,
     SummaryRecord,
 )
-from compactor.core.model import Entry, Kind, Part, PartKind, Path, entry_digest
 
 BlockOf = Callable[[Entry, int], Path]
 """Entry of a request, part → address of the block that it comes from."""

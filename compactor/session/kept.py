@@ -13,17 +13,9 @@ from typing import TypeVar
 from compactor.core.errors import StoreError
 from compactor.core.facts import Facts, insertion_key
 from compactor.core.fold import Fold
-from compactor.core.journal import (
-    AnyRecord,
-    Header,
-    InsertionRecord,
-    Journal,
-    RewindRecord,
-    active,
-    decode_record,
-    encode_record,
-)
+from compactor.core.journal import Journal, active, decode_record, encode_record
 from compactor.core.model import Entry, Kind
+from compactor.core.records import AnyRecord, Header, InsertionRecord, RewindRecord
 from compactor.core.view import View, view_of
 from compactor.request import fold_of
 from compactor.session.book import Book

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from compactor.core import hygiene
 from compactor.core.errors import InputError, StoreError
 from compactor.core.facts import Facts, insertion_key
-from compactor.core.journal import InsertionRecord
+from compactor.core.records import InsertionRecord
 from compactor.loop import loop
 from compactor.session.kept import Kept
 from compactor.store import Found, Hit, StoredResult, Transaction

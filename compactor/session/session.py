@@ -17,13 +17,16 @@ import msgspec
 
 from compactor.core import hygiene
 from compactor.core.count import Counter
+from compactor.core.departure import departure, surviving
 from compactor.core.errors import EditError, Finding, InputError, StoreError
 from compactor.core.facts import insertion_key
 from compactor.core.fold import Fold
-from compactor.core.journal import AnyRecord, InsertionRecord, Journal, RecallOff, active
+from compactor.core.journal import Journal, active
 from compactor.core.model import Call
 from compactor.core.policy import Policy
-from compactor.core.resume import Forced, departure, learn, surviving
+from compactor.core.records import AnyRecord, InsertionRecord, RecallOff
+from compactor.core.resume import learn
+from compactor.core.settings import Forced
 from compactor.core.view import View, view_of
 from compactor.formats.lens import Revisions
 from compactor.loop import loop

@@ -9,14 +9,8 @@ from collections.abc import Sequence
 
 from compactor.core.errors import InputError
 from compactor.core.facts import Facts
-from compactor.core.journal import (
-    AnyRecord,
-    PassRecord,
-    RewindRecord,
-    Standing,
-    SummaryRecord,
-    active,
-)
+from compactor.core.journal import active
+from compactor.core.records import AnyRecord, PassRecord, RewindRecord, Standing, SummaryRecord
 from compactor.core.sections import boundaries, outstanding
 from compactor.core.table import TableWriter
 from compactor.core.view import View, view_of

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from compactor.core.errors import InputError
-from compactor.core.journal import (
+from compactor.core.journal import Journal
+from compactor.core.records import (
     EditRecord,
     Header,
-    Journal,
     OverflowRecord,
     PassRecord,
     ReasoningRecord,

@@ -12,9 +12,9 @@ import msgspec
 
 from compactor import models
 from compactor.cli.options import ROWS, SESSION_ROWS, SESSION_SWITCHES, SWITCHES
-from compactor.core.journal import AnyRecord, Header, RewindRecord, Standing
 from compactor.core.model import Kind
 from compactor.core.policy import SPELLING, Policy, Rules, resolve
+from compactor.core.records import AnyRecord, Header, RewindRecord, Standing
 from compactor.core.report import FATES, WHYS
 from compactor.formats import FORMATS
 from compactor.formats.lens import CacheBreakpoints, Lens, SignedReasoning
