@@ -106,7 +106,7 @@ class Session:
             counter, models: as for `compactor.compact`.
             create: make file and session where there is none.
             context_dir: where the folder of the context file is made (`editing`); None takes the
-                system's for temporary files.
+                system's for temporary files, or that of a store that is gone with the session.
 
         Raises:
             StoreError: the file cannot be used, or there is no such session.
@@ -115,6 +115,7 @@ class Session:
         opened: Store
         if store is None or isinstance(store, str | FilePath):
             opened = SqliteStore.open(store or ":memory:", create=create)
+            context_dir = context_dir or opened.own_folder
         else:
             opened = store
         given = {"format": format, "counter": counter, "models": models, "create": create}

@@ -58,6 +58,8 @@ class SqliteStore:
         self.path = path
         self._connections = connections
         self._clock = clock
+        self.own_folder = str(folder) if folder else None
+        """Of a temporary store: gone when it is closed or given up."""
         self._remove_folder = (
             weakref.finalize(connections, _remove_folder, folder, os.getpid()) if folder else None
         )
