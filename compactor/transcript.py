@@ -163,12 +163,20 @@ def load(
     lens = (installed.lens(format) if isinstance(format, str) else format) if format else None
     if isinstance(source, dict | list):
         return _read(lens or installed.detect(source), source, None, thread)
+    document = _document(source, name, lens, strict=strict)
+    return _read(lens or _detected(document.root), document.root, document, thread)
+
+
+def _document(
+    source: str | FilePath | Bytes, name: str, lens: Lens | None, *, strict: bool
+) -> Document:
+    """What a file or bytes hold, as one JSON value or as lines: a single line may be either."""
     data, name = _opened(source, name)
     packed = PackedInput(data, name, strict=strict)
     document = packed.document()
     if isinstance(document.root, dict) and not _recognised(document.root, lens):
-        document = _as_one_row(packed, lens) or document
-    return _read(lens or _detected(document.root), document.root, document, thread)
+        return _as_one_row(packed, lens) or document
+    return document
 
 
 def _read(lens: Lens, root: Any, document: Document | None, thread: str) -> Transcript:
@@ -238,5 +246,5 @@ def detect(source: Any) -> str:
         InputError: `input.format_unknown`, or as `load`.
     """
     if isinstance(source, bytes | str | FilePath):
-        source = PackedInput(*_opened(source, "")).document().root
+        source = _document(source, "", None, strict=False).root
     return _detected(source).name

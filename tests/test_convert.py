@@ -381,25 +381,45 @@ def test_a_turn_ends_with_no_reasoning() -> None:
     assert shown([GO, thinking(THINKING)[1] | {"content": [THINKING]}, GO], "anthropic") == [GO, GO]
 
 
-def test_reasoning_items_keep_their_place_among_calls() -> None:
-    def item(number: int) -> Any:
-        summary = [{"type": "summary_text", "text": f"thought {number}"}]
-        sealed = {"id": f"rs_{number}", "summary": summary, "encrypted_content": f"s{number}"}
-        return {"type": "reasoning", **sealed}
+def thought(number: int, seal: str = "") -> Any:
+    """A reasoning item of OpenAI's."""
+    summary = [{"type": "summary_text", "text": f"thought {number}"}]
+    sealed = {"id": f"rs_{number}", "summary": summary, "encrypted_content": seal or f"s{number}"}
+    return {"type": "reasoning", **sealed}
 
-    def call(number: int) -> Any:
-        return {"type": "function_call", "call_id": f"c{number}", "name": "f", "arguments": "{}"}
 
-    def output(number: int) -> Any:
-        return {"type": "function_call_output", "call_id": f"c{number}", "output": "r"}
+def asked(number: int) -> Any:
+    return {"type": "function_call", "call_id": f"c{number}", "name": "f", "arguments": "{}"}
 
-    items = [GO, item(1), call(1), item(2), call(2), output(1), output(2)]
-    assert shown(items, "openai-responses") == items
-    rollout = [{"type": "session_meta", "payload": {"id": "s"}}] + [
+
+def given(number: int) -> Any:
+    return {"type": "function_call_output", "call_id": f"c{number}", "output": "r"}
+
+
+def rollout(items: list[Any]) -> compactor.Transcript:
+    """Items as Codex records them."""
+    rows = [{"type": "session_meta", "payload": {"id": "s"}}] + [
         {"type": "response_item", "payload": i | {"type": i.get("type", "message")}} for i in items
     ]
-    data = "\n".join(map(json.dumps, rollout)).encode()
-    assert shown(compactor.load(data, "codex"), "openai-responses")[1:] == items[1:]
+    return compactor.load("\n".join(map(json.dumps, rows)).encode(), "codex")
+
+
+@pytest.mark.parametrize("seal", ["", "REDACTED"])
+def test_reasoning_items_keep_their_place_among_calls(seal: str) -> None:
+    """Also where a recorder wrote one word over all that was encrypted."""
+    first = [GO, thought(1, seal), asked(1), thought(2, seal), asked(2), given(1), given(2)]
+    items = [*first, thought(3, seal), {"role": "assistant", "content": "so"}]
+    assert shown(items, "openai-responses") == items
+    assert shown(rollout(items), "openai-responses")[1:] == items[1:]
+
+
+def test_of_reasoning_items_in_a_row_only_the_last_is_taken_back() -> None:
+    """OpenAI sends such rows, and then refuses all but the item before what the model said."""
+    items = [GO, thought(1), thought(2), asked(1), given(1), thought(3)]
+    for source in (items, rollout(items)):
+        converted = compactor.convert(source, "openai-responses")
+        assert converted.native["input"][1:] == [thought(2), asked(1), given(1)]
+        assert codes(converted).count(("reasoning_left_out", 1)) == 1
 
 
 def test_geminis_signatures_stay_beside_what_they_sign() -> None:

@@ -227,3 +227,11 @@ def test_what_has_no_conversations_is_not_claimed_and_refused(root: Any) -> None
 def test_whatever_is_broken_in_conversations_they_are_read_or_refused() -> None:
     rows = [sharegpt(("system", "s"), ("human", "go"), ("gpt", "x"), ("tool", "one"), id="a")]
     kit.check_damage(SHARE, [*rows, {"conversations": TALK}])
+
+
+def test_a_session_of_one_line_is_told_as_it_is_read() -> None:
+    """One line is one JSON value too, and as a value it is of no format."""
+    row = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "go"}}
+    data = json.dumps(row).encode()
+    assert compactor.load(data).format == "claude-code"
+    assert compactor.detect(data) == "claude-code"

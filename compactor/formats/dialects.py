@@ -82,6 +82,8 @@ def dialect(root: Any) -> str | None:
     items = root if isinstance(root, list) else field(root, "messages")
     if not isinstance(items, list) or (items and not _is_message(items[0])):
         return None
+    if items is root and items and not _says(items[0]):
+        return None
     fields = root if isinstance(root, dict) else {}
     if _body_is_chat(fields):
         return OPENAI_CHAT
@@ -109,7 +111,8 @@ def is_responses(root: Any, item_types: Collection[str]) -> bool:
     """Whether a root is a Responses request or a list of its items.
 
     A body has `input` where others have `messages`. In a bare list the first item decides that only
-    one dialect can hold; `message` does not, as it is the type of Anthropic's answers too.
+    one dialect can hold; `message` does not, as it is the type of Anthropic's answers too. Behind
+    an item of another type than the API's stand lines of some program, and none of these items.
     """
     if isinstance(root, dict):
         items = root.get("input")
@@ -120,6 +123,8 @@ def is_responses(root: Any, item_types: Collection[str]) -> bool:
         kinds = _kinds(item)
         if _is_responses(item, kinds, item_types):
             return True
+        if isinstance(field(item, "type"), str) and field(item, "type") not in item_types:
+            return False
         is_leading = field(item, "role") in SYSTEM_ROLES  # `developer` is a role of both
         if (not is_leading and _is_chat(item, kinds)) or any(k in _ANTHROPIC_BLOCKS for k in kinds):
             return False
@@ -145,6 +150,11 @@ def _is_message(item: Any) -> bool:
     if field(item, "content") is None and isinstance(field(item, "parts"), list):
         return False
     return isinstance(field(item, "role"), str)
+
+
+def _says(item: Any) -> bool:
+    """Whether a message holds anything: of a list alone only that tells messages from records."""
+    return any(field(item, key) is not None for key in ("content", "audio", *_CHAT_KEYS))
 
 
 def _is_gemini(root: Any) -> bool:

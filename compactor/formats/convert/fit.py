@@ -15,9 +15,6 @@ from compactor.formats.convert.rules import ANY
 from compactor.formats.convert.spelling import Speller
 from compactor.formats.talk import Asked, Medium, Piece, Reasoning, Said, Talk, Text
 
-_LEADING = ("anthropic", "openai")
-"""Families whose sealed reasoning may not end a turn."""
-
 
 def fit(talk: Talk, frame: Frame) -> Talk:
     """A conversation as the target takes it. Linear."""
@@ -118,12 +115,28 @@ def _instead(kind: PartKind, said: Said, frame: Frame) -> Text:
 
 
 def _without_loose_ends(pieces: list[Piece], said: Said, frame: Frame) -> tuple[Piece, ...]:
-    """The pieces without sealed reasoning at the end: something must follow it in its turn."""
-    while pieces and isinstance(pieces[-1], Reasoning) and pieces[-1].family in _LEADING:
-        pieces.pop()
-        message = "reasoning that led to nothing, which the provider refuses"
-        frame.notes.report("reasoning_left_out", message, said.seq)
-    return tuple(pieces)
+    """The pieces without sealed reasoning that nothing follows which it led to."""
+    kept: list[Piece] = []
+    for piece in reversed(pieces):
+        if _is_loose(piece, kept):
+            message = "reasoning that led to nothing, which the provider refuses"
+            frame.notes.report("reasoning_left_out", message, said.seq)
+        else:
+            kept.append(piece)
+    return tuple(reversed(kept))
+
+
+def _is_loose(piece: Piece, behind: Sequence[Piece]) -> bool:
+    """Whether the API refuses reasoning before what stands behind it, the nearest last.
+
+    OpenAI returns several items of reasoning in a row at times, and takes back only the one before
+    what the model said ("was provided without its required following item").
+    """
+    if not isinstance(piece, Reasoning):
+        return False
+    if piece.family == "openai":
+        return not behind or isinstance(behind[-1], Reasoning)
+    return piece.family == "anthropic" and not behind
 
 
 def _paired(said: Iterable[Said], frame: Frame) -> Iterable[Said]:

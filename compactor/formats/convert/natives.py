@@ -77,10 +77,13 @@ class Sealed(NamedTuple):
 
 @dataclass(slots=True)
 class Natives:
-    """What was found, by digest."""
+    """What was found, by digest.
+
+    seals: in document order; several where a recorder wrote one word in the place of all of them.
+    """
 
     media: dict[str, Medium] = member(default_factory=dict)
-    seals: dict[str, Sealed] = member(default_factory=dict)
+    seals: dict[str, list[Sealed]] = member(default_factory=dict)
     blocks: dict[str, Any] = member(default_factory=dict)
 
 
@@ -138,6 +141,11 @@ def _base64(value: Any) -> str:
     return value if isinstance(value, str) else base64_of(value)
 
 
+def order_of(at: Path) -> tuple[tuple[int, int, str], ...]:
+    """What addresses of one document are ordered by."""
+    return tuple((1, 0, step) if isinstance(step, str) else (0, step, "") for step in at)
+
+
 def _objects(root: Any, *, in_strings: bool) -> Iterator[tuple[Any, Path]]:
     """Every object in native data with its address, an outer one before its inner ones. O(size).
 
@@ -180,7 +188,7 @@ def _look(
         for digest in _digests(value) if isinstance(value, (str, bytes)) and value else ():
             reasoning = seal_of(native) if digest in seals else None
             if reasoning is not None:
-                found.seals.setdefault(digest, Sealed(reasoning, at, native))
+                found.seals.setdefault(digest, []).append(Sealed(reasoning, at, native))
 
 
 def _is_content(key: str, value: Any) -> bool:

@@ -7,11 +7,12 @@ call that its lens found; of calls of one turn with one id, the first that is st
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
-from compactor.formats.convert.natives import Natives, Sealed, find, medium_of, seal_of
+from compactor.formats.convert.natives import Natives, Sealed, find, medium_of, order_of, seal_of
 from compactor.formats.json_text import NotJsonError
 from compactor.formats.messages import field, listed, text_field, value_at
 from compactor.formats.objects import is_object
@@ -128,11 +129,12 @@ class _Pieces:
         self._natives = natives
         self._entry = entry
         self._signatures: dict[Path, str] = {}
+        self._next: dict[str, int] = {}
 
     def message(self) -> tuple[Piece, ...]:
         pieces: list[Piece] = []
         for part in self._entry.parts:
-            self._put(pieces, part)
+            self._put(pieces, part, self._seal(part))
         return tuple(pieces)
 
     def result(self) -> tuple[Piece, ...]:
@@ -145,20 +147,27 @@ class _Pieces:
         calls = iter([*enumerate(self._entry.calls, key), None])
         call = next(calls)
         for part in self._entry.parts:
-            place = part.at or self._place(part)
-            while call is not None and place and _order(call[1].at) < _order(place):
+            sealed = self._seal(part)
+            place = part.at or _place(sealed)
+            while call is not None and place and order_of(call[1].at) < order_of(place):
                 pieces.append(self._asked(*call))
                 call = next(calls)
-            self._put(pieces, part)
+            self._put(pieces, part, sealed)
         while call is not None:
             pieces.append(self._asked(*call))
             call = next(calls)
         return tuple(pieces)
 
-    def _place(self, part: Part) -> Path:
-        """Where a sealed block is; () for one that is a sibling of what it signs."""
-        sealed = self._natives.seals.get(part.digest) if part.kind is PartKind.SEALED else None
-        return sealed.at if sealed and sealed.reasoning.family != "gemini" else ()
+    def _seal(self, part: Part) -> Sealed | None:
+        """The block that a sealed part was read from: of several alike the next in the entry."""
+        found = self._natives.seals.get(part.digest) if part.kind is PartKind.SEALED else None
+        if not found:
+            return None
+        first, start = self._next.get(part.digest), order_of(self._entry.at)
+        if first is None:
+            first = bisect_left(found, start, key=lambda each: order_of(each.at))
+        self._next[part.digest] = first + 1
+        return found[min(first, len(found) - 1)]
 
     def _asked(self, key: int, call: Call) -> Asked:
         custom = call.at[-1:] == ("input",) and _is_custom(self._source.root, call.at[:-1])
@@ -172,11 +181,11 @@ class _Pieces:
                 return signature
         return ""
 
-    def _put(self, pieces: list[Piece], part: Part) -> None:
+    def _put(self, pieces: list[Piece], part: Part, sealed: Sealed | None) -> None:
         if part.kind is PartKind.TEXT:
             pieces.append(Text(part.text))
         elif part.kind is PartKind.SEALED or (part.kind is PartKind.REASONING and part.signed):
-            self._put_sealed(pieces, part)
+            self._put_sealed(pieces, part, sealed)
         elif part.kind is PartKind.REASONING:
             pieces.append(Reasoning(part.text, _PLAIN.get(self._source.name, "")))
         elif part.kind is PartKind.OTHER:
@@ -185,13 +194,11 @@ class _Pieces:
             medium = medium_of(part, self._natives.media)
             pieces.append(Opaque(part.kind) if medium is None else medium)
 
-    def _put_sealed(self, pieces: list[Piece], part: Part) -> None:
+    def _put_sealed(self, pieces: list[Piece], part: Part, sealed: Sealed | None) -> None:
         if part.signed:
             reasoning = seal_of(_value_at(self._source.root, part.at))
             pieces.append(reasoning or Reasoning(part.text))
-            return
-        sealed = self._natives.seals.get(part.digest)
-        if sealed is None:
+        elif sealed is None:
             pieces.append(Reasoning(""))
         elif sealed.reasoning.family == "gemini":
             self._put_signature(pieces, sealed)
@@ -209,6 +216,11 @@ class _Pieces:
             pieces[-1] = last._replace(seal=seal)
         else:
             pieces.append(Text("", seal))
+
+
+def _place(sealed: Sealed | None) -> Path:
+    """Where a sealed block is; () for one that is a sibling of what it signs."""
+    return sealed.at if sealed and sealed.reasoning.family != "gemini" else ()
 
 
 def _with_summary(pieces: list[Piece], sealed: Reasoning) -> Reasoning:
@@ -235,8 +247,3 @@ def _value_at(root: Any, at: Path) -> Any:
         return value_at(root, at)
     except (LookupError, TypeError, NotJsonError):
         return None
-
-
-def _order(at: Path) -> tuple[tuple[int, int, str], ...]:
-    """What addresses of one document are ordered by."""
-    return tuple((1, 0, step) if isinstance(step, str) else (0, step, "") for step in at)
