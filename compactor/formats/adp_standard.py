@@ -16,6 +16,7 @@ from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Re
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.media import image_url_part
 from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.native import Edit, compact_json
@@ -29,7 +30,7 @@ _CLASSES = (_CODE, _API, _SAID, _TEXT, _WEB, _IMAGE)
 _PAGE_KEYS = ("axtree", "html")
 
 
-class AdpStandard:
+class AdpStandard(RunLens):
     """Trajectories in the Agent Data Protocol's standard form (`sample_std.json`).
 
     Args:
@@ -37,9 +38,6 @@ class AdpStandard:
     """
 
     name = "adp-standard"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return bool(_runs(root))
@@ -70,16 +68,8 @@ class AdpStandard:
             edits.append(Edit((*at, "image_observation"), None))
         return edits
 
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def threads(self, root: Any) -> list[str]:
-        return [run.name for run in _runs(root)]
-
-    def of_thread(self, name: str) -> AdpStandard:
-        return AdpStandard(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _runs(root)
 
 
 def _runs(root: Any) -> list[Run]:

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from compactor.core.errors import Finding
-from compactor.formats.runs import Run, named, others
-
-MAIN = "main"
-"""The name of the main conversation."""
+from compactor.formats.runs import MAIN, Run, named, others
 
 
 def agent_runs(lines: Mapping[str, Sequence[int]], speaks: Callable[[int], bool]) -> list[Run]:

@@ -12,22 +12,19 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.core.view import Run
-from compactor.formats import blocks, cache_control, revisions
+from compactor.core.model import Call, Entry, Part, PartKind, Path
+from compactor.formats import blocks, cache_control
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import ANTHROPIC, dialect
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.media import digest_of, document_part, image_part, image_url_part
 from compactor.formats.messages import (
-    SYSTEM_ROLES,
     Body,
     Carried,
     field,
     listed,
-    locate,
-    read_messages,
     text_field,
     value_at,
     word_of,
@@ -38,42 +35,21 @@ from compactor.formats.speech import SHAPES
 
 ROLES = ("user", "assistant", "system")
 SIGNED = ("thinking", "redacted_thinking")
-_SHAPE = SHAPES[ANTHROPIC]
 
 
-class Anthropic:
+class Anthropic(MessageList):
     """The lens of Anthropic Messages."""
 
     name = ANTHROPIC
-    leading = SYSTEM_ROLES
+    shape = SHAPES[ANTHROPIC]
     breakpoint_limit = cache_control.LIMIT
     cache_rules = cache_control.RULES
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
 
-    def read(self, root: Any, known: Reading | None = None) -> Reading:
-        return read_messages(self, locate(root), known)
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return locate(root).items
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return rewrite_result(value_at(root, entry.at), entry.at, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
-        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
-
-    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
-        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return remove_signed(root, entry, [{"type": "text", "text": text}])

@@ -21,6 +21,7 @@ from compactor.formats import blocks
 from compactor.formats.blocks import Readers, content_parts, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.media import document_part, image_url_part
 from compactor.formats.messages import Carried, field, listed, overhead_of, text_field, value_at
 from compactor.formats.native import Edit, compact_json
@@ -36,7 +37,7 @@ _WRITTEN_BESIDE = ("mimo", "openclaw", "opencode")
 """Agents whose converters leave what was written to a cache out of `prompt_tokens`."""
 
 
-class Atif:
+class Atif(RunLens):
     """ATIF trajectories, as Harbor and others write them (`trajectory.json`).
 
     Args:
@@ -45,9 +46,6 @@ class Atif:
     """
 
     name = "atif"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(True for _ in _runs(root))
@@ -79,16 +77,8 @@ class Atif:
         content = field(value_at(root, entry.at), "content")
         return blocks.rewrite_content(content, (*entry.at, "content"), text, ())
 
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def threads(self, root: Any) -> list[str]:
-        return [run.name for run in named(_runs(root))]
-
-    def of_thread(self, name: str) -> Atif:
-        return Atif(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return named(_runs(root))
 
     def all_usage(self, root: Any) -> list[Usage]:
         """Of every step that has it; where none has, the sums of each trajectory."""

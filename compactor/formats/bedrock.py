@@ -14,21 +14,18 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.core.view import Run
-from compactor.formats import blocks, revisions
+from compactor.formats import blocks
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import BEDROCK, dialect
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import KeyReaders, medium_part, runs, sealed_part
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.messages import (
-    SYSTEM_ROLES,
     Body,
     Carried,
     field,
     listed,
-    locate,
-    read_messages,
     text_field,
     value_at,
     word_of,
@@ -41,26 +38,21 @@ ROLES = ("user", "assistant", "system")
 _BINDABLE = ("adaptive", "enabled")
 """Kinds of thinking that take a binding (providers.md section 1)."""
 _SERVER_TOOL = "server_tool_use"
-_SHAPE = SHAPES[BEDROCK]
 
 
-class Bedrock:
+class Bedrock(MessageList):
     """The lens of Converse."""
 
     name = BEDROCK
-    leading = SYSTEM_ROLES
+    shape = SHAPES[BEDROCK]
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
 
     def read(self, root: Any, known: Reading | None = None) -> Reading:
-        body = locate(root)
-        reading = read_messages(self, body, known)
-        reading.model = text_field(body.fields, "modelId")
+        reading = super().read(root, known)
+        reading.model = text_field(root, "modelId")
         return reading
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return locate(root).items
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         """A text stays one; blocks become one text block, and behind it the last cache point."""
@@ -72,20 +64,6 @@ class Bedrock:
             return []
         cache_points = [block for block in content if _is_cache_point(block)]
         return [Edit(at, [{"text": text}, *cache_points[-1:]])]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
-        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
-
-    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
-        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         """The first block that goes becomes the text where nothing else would be left."""

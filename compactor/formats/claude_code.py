@@ -17,9 +17,9 @@ import msgspec
 
 from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind, Path, Reading, Usage
-from compactor.formats import blocks
 from compactor.formats.agents import agent_runs, run_findings
-from compactor.formats.anthropic import remove_signed, rewrite_result, say_user, turn_facts
+from compactor.formats.anthropic import remove_signed, say_user, turn_facts
+from compactor.formats.block_lens import SignedBlocks
 from compactor.formats.builder import Builder
 from compactor.formats.claude_attachments import attachment_texts
 from compactor.formats.claude_lines import (
@@ -37,11 +37,11 @@ from compactor.formats.claude_lines import (
 )
 from compactor.formats.claude_tree import Branch, Step, live_branch, steps
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import (
     field,
     open_calls,
     text_field,
-    value_at,
 )
 from compactor.formats.native import Edit
 from compactor.formats.recorded import count_of, time_ms
@@ -50,7 +50,7 @@ from compactor.formats.runs import Run, chosen
 _LOGLINES = "loglines"
 
 
-class ClaudeCode:
+class ClaudeCode(SignedBlocks, RunLens):
     """The lens of Claude Code sessions.
 
     Args:
@@ -58,9 +58,6 @@ class ClaudeCode:
     """
 
     name = "claude-code"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(map(_is_native, _lines(root)[0]))
@@ -92,12 +89,9 @@ class ClaudeCode:
             usage=tuple(story.usage),
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
+    def runs(self, root: Any) -> Sequence[Run]:
         rows = _lines(root)[0]
-        return [run.name for run in _runs(rows, survey(rows))]
-
-    def of_thread(self, name: str) -> ClaudeCode:
-        return ClaudeCode(name)
+        return _runs(rows, survey(rows))
 
     def all_usage(self, root: Any) -> list[Usage]:
         """One an API call, in the order of their first lines; subagents and dead branches too."""
@@ -111,23 +105,11 @@ class ClaudeCode:
     def messages(self, root: Any) -> Sequence[Any]:
         return _lines(root)[0]
 
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite_result(value_at(root, entry.at), entry.at, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
     def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         """A line that held nothing else stays, without blocks; a turn left empty keeps `text`."""
         instead = [{"type": "text", "text": text}]
         edits = remove_signed(root, entry, [])
         return [Edit(at, instead) if at in entry.hollow else Edit(at, v) for at, v in edits]
-
-    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:  # noqa: ARG002
-        """A recording has no place for what a request says."""
-        return None
 
 
 class _Story:

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.errors import Finding
-from compactor.core.model import Entry, Overhead, Part, PartKind, Path, Reading, Usage
-from compactor.formats import blocks
+from compactor.core.model import Overhead, Part, PartKind, Path, Reading, Usage
 from compactor.formats.anthropic import READERS as ANTHROPIC
-from compactor.formats.anthropic import is_sealed, remove_signed, rewrite_result, turn_facts
+from compactor.formats.anthropic import is_sealed, turn_facts
+from compactor.formats.block_lens import SignedBlocks
 from compactor.formats.blocks import Readers, block_part, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
@@ -30,9 +30,8 @@ from compactor.formats.messages import (
     locate,
     shape_error,
     text_field,
-    value_at,
 )
-from compactor.formats.native import Edit, compact_json
+from compactor.formats.native import compact_json
 from compactor.formats.recorded import compacted, count_of, time_ms, unanswered
 
 _TURN, _PROMPT = "assistant", "user"
@@ -41,7 +40,7 @@ _PARENTS = (("condenseParent", "condenseId"), ("truncationParent", "truncationId
 """What hides a message → what the message that hides it has."""
 
 
-class Cline:
+class Cline(SignedBlocks):
     """The lens of Cline's sessions and of lists of messages of Cline and Roo Code."""
 
     name = "cline"
@@ -91,21 +90,6 @@ class Cline:
 
     def messages(self, root: Any) -> Sequence[Any]:
         return locate(root).items
-
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite_result(value_at(root, entry.at), entry.at, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return remove_signed(root, entry, [{"type": "text", "text": text}])
-
-    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:  # noqa: ARG002
-        """A recording has no place for what a request says."""
-        return None
 
 
 class _Story:

@@ -23,6 +23,7 @@ from compactor.formats.blocks import Readers, content_parts
 from compactor.formats.builder import Builder
 from compactor.formats.codex_rollout import Item, Rollout, is_native, read_rollout
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RowLens
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
     SYSTEM_ROLES,
@@ -43,7 +44,7 @@ _OUTPUT_TEXTS = ("content", "text")
 """Where an output that is an object has its text: a failed call's in old files, a block's own."""
 
 
-class Codex:
+class Codex(RowLens):
     """The lens of Codex CLI rollouts. A sub-agent's thread is a file of its own."""
 
     name = "codex"
@@ -78,19 +79,11 @@ class Codex:
         """One a request, in order, compacted and rolled back ones too. O(n)."""
         return read_rollout(root if isinstance(root, list) else ()).usage
 
-    def messages(self, root: Any) -> Sequence[Any]:
-        return root if isinstance(root, list) else ()
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         key = _output_text(value_at(root, entry.at))
         if key:
             return [Edit((*entry.at, "output", key), text)]
         return _RESPONSES.rewrite_body(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

@@ -21,6 +21,7 @@ from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import medium_part, sealed_part
+from compactor.formats.lens_bases import RowLens, RunLens
 from compactor.formats.messages import Carried, field, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.recorded import (
@@ -47,7 +48,7 @@ _SPEAKS = (_PROMPT, _TURN, _RESULT)
 _KNOWN = (_SYSTEM, *_SPEAKS, _BEGUN, _SUMMARY, _CLEARED, _REWOUND, _MODEL)
 
 
-class CopilotCli:
+class CopilotCli(RowLens, RunLens):
     """The lens of Copilot CLI sessions.
 
     Args:
@@ -55,9 +56,6 @@ class CopilotCli:
     """
 
     name = "copilot-cli"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(_speaks(row) and "parentId" in row for row in items(root))
@@ -96,11 +94,8 @@ class CopilotCli:
             usage=tuple(story.usage),
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _runs(items(root))]
-
-    def of_thread(self, name: str) -> CopilotCli:
-        return CopilotCli(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _runs(items(root))
 
     def all_usage(self, root: Any) -> list[Usage]:
         """One a response, in order, of every thread and branch: their outputs alone. O(n)."""
@@ -110,9 +105,6 @@ class CopilotCli:
                 turns.setdefault(_turn_key(row["data"], index), []).append(row)
         return [_usage(rows, 0) for rows in turns.values()]
 
-    def messages(self, root: Any) -> Sequence[Any]:
-        return items(root)
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         data, at = value_at(root, entry.at), entry.at
         if isinstance(field(data, "error"), dict) and field(data, "result") is None:
@@ -121,11 +113,6 @@ class CopilotCli:
             return [Edit((*at, "result"), text)]
         content, media = ((*at, "result", key) for key in ("content", "binaryResultsForLlm"))
         return [Edit(content, text), Edit(media, REMOVE)]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

@@ -14,19 +14,20 @@ from typing import Any
 from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Kind, Overhead, Path, Reading
 from compactor.formats import blocks
-from compactor.formats.anthropic import READERS, rewrite_result
+from compactor.formats.anthropic import READERS
+from compactor.formats.block_lens import BlockResults
 from compactor.formats.blocks import block_part, content_parts, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import runs
-from compactor.formats.messages import field, shape_error, text_field, value_at
-from compactor.formats.native import Edit
+from compactor.formats.lens_bases import RowLens
+from compactor.formats.messages import field, shape_error, text_field
 from compactor.formats.recorded import items, unanswered, unreadable
 
 _TURN, _PROMPT = "assistant", "user"
 
 
-class Cursor:
+class Cursor(BlockResults, RowLens):
     """The lens of Cursor's transcripts in JSON Lines."""
 
     name = "cursor"
@@ -55,17 +56,6 @@ class Cursor:
             overhead=Overhead(),
             findings=[*story.builder.findings, *_open(entries), *unreadable(odd, "rows")],
         )
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return items(root)
-
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite_result(value_at(root, entry.at), entry.at, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _speaks(row: Any) -> bool:

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path, Reading
-from compactor.core.view import Run
-from compactor.formats import blocks, revisions
+from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
+from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
     Body,
     Carried,
     field,
     locate,
-    read_messages,
     shape_error,
     text_field,
     value_at,
@@ -33,13 +32,13 @@ from compactor.formats.speech import SHAPES
 _KINDS = tuple(kind.value for kind in Kind)
 _IMAGES_MAX = 1000
 """More images than any provider takes in one request."""
-_SHAPE = SHAPES["entries"]
 
 
-class Entries:
+class Entries(MessageList):
     """The lens of the neutral shape: a list of entries, or an object with `entries`."""
 
     name = "entries"
+    shape = SHAPES["entries"]
     leading = ()
 
     def recognises(self, root: Any) -> bool:
@@ -48,31 +47,14 @@ class Entries:
             return False
         return field(items[0], "kind") in _KINDS if items else isinstance(root, dict)
 
-    def read(self, root: Any, known: Reading | None = None) -> Reading:
-        return read_messages(self, locate(root, "entries"), known)
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return locate(root, "entries").items
+    def located(self, root: Any) -> Body:
+        return locate(root, "entries")
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         edits = [Edit((*entry.at, "text"), text)]
         if field(value_at(root, entry.at), "images") is not None:
             edits.append(Edit((*entry.at, "images"), 0))
         return edits
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
-        return revisions.replace_runs(_SHAPE, locate(root, "entries"), entries, runs)
-
-    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
-        return revisions.rewrite_text(_SHAPE, locate(root, "entries"), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, locate(root, "entries"), entry, part)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         kind = word_of(message, "kind", _KINDS, at)

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from compactor.core.errors import Finding
-from compactor.core.model import Entry, Overhead, Part, PartKind, Path, Reading
-from compactor.formats import blocks
-from compactor.formats.anthropic import remove_signed, rewrite_result, say_user, turn_facts
+from compactor.core.model import Overhead, Part, PartKind, Path, Reading
+from compactor.formats.anthropic import say_user, turn_facts
+from compactor.formats.block_lens import SignedBlocks
 from compactor.formats.builder import Builder
-from compactor.formats.messages import field, shape_error, text_field, value_at
-from compactor.formats.native import Edit
+from compactor.formats.lens_bases import RowLens
+from compactor.formats.messages import field, shape_error, text_field
 from compactor.formats.recorded import compacted, items, unanswered, unreadable
 
 _START, _MESSAGE, _COMPACTION = "session_start", "message", "compaction_state"
@@ -26,7 +26,7 @@ _TURN, _PROMPT = "assistant", "user"
 _NOT_SENT = "user_only"
 
 
-class FactoryDroid:
+class FactoryDroid(SignedBlocks, RowLens):
     """The lens of Factory Droid sessions. A subagent's session is a file of its own."""
 
     name = "factory-droid"
@@ -65,24 +65,6 @@ class FactoryDroid:
             ],
             model=next((m for m in map(_model, reversed(rows)) if m), ""),
         )
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return items(root)
-
-    def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return rewrite_result(value_at(root, entry.at), entry.at, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def remove_reasoning(self, root: Any, entry: Entry, text: str) -> list[Edit]:
-        return remove_signed(root, entry, [{"type": "text", "text": text}])
-
-    def bind_reasoning(self, root: Any, binding: dict[str, str]) -> list[Edit] | None:  # noqa: ARG002
-        """A recording has no place for what a request says."""
-        return None
 
 
 class _Live:

@@ -14,21 +14,20 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.core.view import Run
-from compactor.formats import blocks, revisions
+from compactor.core.model import Call, Entry, Part, PartKind, Path
+from compactor.formats import blocks
 from compactor.formats.blocks import other_part, unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import GEMINI, dialect
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import KeyReaders, medium_part, runs, sealed_part
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.messages import (
     Body,
     Carried,
     field,
     listed,
     locate,
-    read_messages,
     refuse_server_history,
     text_field,
     value_at,
@@ -63,40 +62,28 @@ _SNAKE = MappingProxyType(
         "toolResponse": "tool_response",
     }
 )
-_SHAPE = SHAPES[GEMINI]
 
 
-class Gemini:
+class Gemini(MessageList):
     """The lens of `generateContent`."""
 
     name = GEMINI
+    shape = SHAPES[GEMINI]
     leading = ()
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
 
-    def read(self, root: Any, known: Reading | None = None) -> Reading:
-        return read_messages(self, _located(root), known)
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return _located(root).items
+    def located(self, root: Any) -> Body:
+        """The contents of a body, of a bare list, or of an SDK's or framework's request object."""
+        is_model = is_object(root) and not isinstance(root, dict)
+        fields = {key: _get(root, key) for key in _FIELDS} if is_model else root
+        body = locate(fields, "contents")
+        refuse_server_history(body.fields.get("config"), ("config",))
+        return body
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return rewrite_response(value_at(root, entry.at), entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
-        return revisions.replace_runs(_SHAPE, _located(root), entries, runs)
-
-    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
-        return revisions.rewrite_text(_SHAPE, _located(root), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, _located(root), entry, part)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role, parts, inner = _role(message, at), field(message, "parts"), (*at, "parts")
@@ -144,15 +131,6 @@ def rewrite_response(part: Any, entry: Entry, text: str) -> list[Edit]:
     if field(native, "parts") is not None:
         edits.append(Edit((*at, "parts"), REMOVE))
     return edits
-
-
-def _located(root: Any) -> Body:
-    """The contents of a body, of a bare list, or of an SDK's or framework's request object."""
-    is_model = is_object(root) and not isinstance(root, dict)
-    fields = {key: _get(root, key) for key in _FIELDS} if is_model else root
-    body = locate(fields, "contents")
-    refuse_server_history(body.fields.get("config"), ("config",))
-    return body
 
 
 def _beside(body: Body, key: str) -> Any:

@@ -26,6 +26,7 @@ from compactor.formats.gemini import (
     say_user,
     turn_facts,
 )
+from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
@@ -45,7 +46,7 @@ _TYPES = (_TURN, _PROMPT, *_NOTICES)
 _MASK = "<tool_output_masked>"
 
 
-class GeminiCli:
+class GeminiCli(AddressedCalls):
     """The lens of Gemini CLI chat recordings."""
 
     name = "gemini-cli"
@@ -100,11 +101,6 @@ class GeminiCli:
         if isinstance(native, str):
             return [Edit(entry.at, text)]
         return rewrite_response(native, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Message(NamedTuple):

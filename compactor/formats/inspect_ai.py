@@ -29,6 +29,7 @@ from compactor.formats.inspect_messages import (
     usage_of,
 )
 from compactor.formats.inspect_samples import Item, Sample, answer_of, sample_of, sample_runs
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.members import Members
 from compactor.formats.messages import SYSTEM_ROLES, Carried, field, listed, text_field, value_at
 from compactor.formats.native import Edit
@@ -39,12 +40,12 @@ from compactor.formats.recorded import (
     unanswered,
     unreadable,
 )
-from compactor.formats.runs import chosen, others
+from compactor.formats.runs import Run, chosen, others
 
 _HEADERS = ("header.json", "_journal/start.json")
 
 
-class InspectAi:
+class InspectAi(RunLens):
     """inspect_ai evaluation logs: JSON and `.eval` archives, each sample and epoch a thread.
 
     Args:
@@ -52,9 +53,6 @@ class InspectAi:
     """
 
     name = "inspect-ai"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         if isinstance(root, Members):
@@ -80,11 +78,8 @@ class InspectAi:
             usage=tuple(story.usage),
         )
 
-    def threads(self, root: Any) -> list[str]:
-        return [run.name for run in sample_runs(root)]
-
-    def of_thread(self, name: str) -> InspectAi:
-        return InspectAi(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return sample_runs(root)
 
     def all_usage(self, root: Any) -> list[Usage]:
         """One a request, in order, sample by sample; those of scorers and sub-agents too."""
@@ -101,11 +96,6 @@ class InspectAi:
         if error_of(message):
             return [Edit((*entry.at, "error", "message"), text)]
         return blocks.rewrite_content(field(message, "content"), (*entry.at, "content"), text, ())
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _is_header(native: Any) -> bool:

@@ -19,6 +19,7 @@ from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import sealed_part
 from compactor.formats.kimi_history import EVENT, MESSAGE, RESULT, STEP, SUMMARY, History, Item
+from compactor.formats.lens_bases import RowLens
 from compactor.formats.media import document_part, image_url_part
 from compactor.formats.messages import Carried, field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit, compact_json
@@ -37,7 +38,7 @@ _CLEARED_CHARS = 400
 """Kimi's microcompaction cleared results of 100 tokens and more, at four characters a token."""
 
 
-class KimiCli:
+class KimiCli(RowLens):
     """The lens of Kimi sessions."""
 
     name = "kimi-cli"
@@ -96,9 +97,6 @@ class KimiCli:
         ends = [row for row in rows if text_field(row, "type") == EVENT and _is_end(row)]
         return [usage for row in ends for usage in _usage(row["event"], row, 0, "")]
 
-    def messages(self, root: Any) -> Sequence[Any]:
-        return items(root)
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         native, at = value_at(root, entry.at), entry.at
         if entry.at[-1] == "message":
@@ -106,11 +104,6 @@ class KimiCli:
         output = (*at, "output")
         edits = blocks.rewrite_content(field(native, "output"), output, text, ())
         return [*(edits or [Edit(output, text)]), Edit((*at, "note"), REMOVE)]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

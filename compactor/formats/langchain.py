@@ -26,6 +26,7 @@ from compactor.formats.langchain_messages import (
     say,
     usage_of,
 )
+from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import (
     Body,
     Carried,
@@ -59,7 +60,7 @@ _PLACES: tuple[Path, ...] = (
 _ALL = "__remove_all__"
 
 
-class LangChain:
+class LangChain(AddressedCalls):
     """The lens of LangChain's dumped messages, in all three spellings, and of LangGraph's states
     and checkpoints that hold them."""
 
@@ -97,11 +98,6 @@ class LangChain:
         message = value_at(root, entry.at)
         at = (*entry.at, *fields_at(message), "content")
         return blocks.rewrite_content(field(fields_of(message), "content"), at, text, ())
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
     def leads(self, message: Any) -> bool:
         return kind_of(message) == SYSTEM

@@ -22,6 +22,7 @@ from compactor.formats.anthropic import READERS as ANTHROPIC
 from compactor.formats.blocks import block_part, result_facts
 from compactor.formats.chat_story import ChatStory, is_chat, texts_of
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import Carried, field, listed, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openai_chat import READERS
@@ -41,7 +42,7 @@ _GIVEN = ("raw_output", "returncode", "exception_info")
 """What `extra` has of a command that was run."""
 
 
-class MiniSweAgent:
+class MiniSweAgent(AddressedCalls):
     """The lens of mini-SWE-agent trajectories (`trajectory_format` `mini-swe-agent-1` and 1.x)."""
 
     name = "mini-swe-agent"
@@ -87,11 +88,6 @@ class MiniSweAgent:
         return blocks.rewrite_content(
             field(native, key), (*entry.at, key), text, ("cache_control",), kind
         )
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 _OUTPUT = ("output", "input_text")

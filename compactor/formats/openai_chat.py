@@ -11,22 +11,19 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
-from compactor.core.model import Call, Entry, Part, PartKind, Path, Reading
-from compactor.core.view import Run
-from compactor.formats import blocks, prompt_cache, revisions
+from compactor.core.model import Call, Entry, Part, PartKind, Path
+from compactor.formats import blocks, prompt_cache
 from compactor.formats.blocks import Readers, content_parts, other_part, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_CHAT, dialect
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.media import document_part, image_url_part
 from compactor.formats.messages import (
-    SYSTEM_ROLES,
     Body,
     Carried,
     field,
     listed,
-    locate,
-    read_messages,
     text_field,
     value_at,
     word_of,
@@ -39,43 +36,22 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _BREAKPOINTS = ("cache_control", prompt_cache.KEY)
 _MARKED_ROLES = ("system", "developer", "user", "tool")
-_SHAPE = SHAPES[OPENAI_CHAT]
 
 
-class OpenAIChat:
+class OpenAIChat(MessageList):
     """The lens of Chat Completions."""
 
     name = OPENAI_CHAT
-    leading = SYSTEM_ROLES
+    shape = SHAPES[OPENAI_CHAT]
     breakpoint_limit = prompt_cache.LIMIT
     cache_rules = prompt_cache.RULES
 
     def recognises(self, root: Any) -> bool:
         return dialect(root) == self.name
 
-    def read(self, root: Any, known: Reading | None = None) -> Reading:
-        return read_messages(self, locate(root), known)
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return locate(root).items
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         content = field(value_at(root, entry.at), "content")
         return blocks.rewrite_content(content, (*entry.at, "content"), text, _BREAKPOINTS)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
-    def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
-        return revisions.replace_runs(_SHAPE, locate(root), entries, runs)
-
-    def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
-        return revisions.rewrite_text(_SHAPE, locate(root), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, locate(root), entry, part)
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
         message = value_at(root, entry.at)

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from compactor.core.model import Entry, Path, Reading
-from compactor.formats import blocks
+from compactor.core.model import Entry, Reading
 from compactor.formats.chat_story import CHAT, is_chat
 from compactor.formats.dialects import OPENAI_CHAT, dialect
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import field, text_field
 from compactor.formats.native import Edit
 from compactor.formats.placed import Listing, Placed, placed, read_placed
@@ -28,7 +28,7 @@ _ANSWERS = ("preferred_output", "non_preferred_output")
 _IDS = ("id", "traj_id", "instance_id", "custom_id", "uuid")
 
 
-class OpenAIFineTuning:
+class OpenAIFineTuning(RunLens):
     """The lens of rows `{messages}`: OpenAI's fine-tuning files, and arrays or lines like them.
 
     Args:
@@ -36,9 +36,6 @@ class OpenAIFineTuning:
     """
 
     name = "openai-fine-tuning"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return isinstance(root, list) and bool(root) and all(map(_is_row, root))
@@ -60,22 +57,14 @@ class OpenAIFineTuning:
         reading.findings += [] if self.thread else others(runs)
         return reading
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _rows(root)]
-
-    def of_thread(self, name: str) -> OpenAIFineTuning:
-        return OpenAIFineTuning(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _rows(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
         return [message.native for message in _messages(chosen(_rows(root), self.thread))]
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return CHAT.rewrite_body(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _is_row(row: Any) -> bool:

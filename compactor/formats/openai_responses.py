@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compactor.core.model import Entry, Kind, Path, Reading
+from compactor.core.model import Entry, Kind, Path
 from compactor.core.view import Run
-from compactor.formats import blocks, prompt_cache, revisions
+from compactor.formats import blocks, prompt_cache
 from compactor.formats.builder import Builder
 from compactor.formats.dialects import OPENAI_RESPONSES, is_responses
+from compactor.formats.lens_bases import MessageList
 from compactor.formats.messages import (
-    SYSTEM_ROLES,
     Body,
     Carried,
     field,
     listed,
     locate,
-    read_messages,
     refuse_server_history,
     text_field,
     value_at,
@@ -40,25 +39,26 @@ _MARKED = {
     "custom_tool_call_output": "output",
 }
 """Items whose content may have cache breakpoints → the key of the content."""
-_SHAPE = SHAPES[OPENAI_RESPONSES]
 
 
-class OpenAIResponses:
+class OpenAIResponses(MessageList):
     """The lens of the Responses API."""
 
     name = OPENAI_RESPONSES
-    leading = SYSTEM_ROLES
+    shape = SHAPES[OPENAI_RESPONSES]
     breakpoint_limit = prompt_cache.LIMIT
     cache_rules = prompt_cache.RULES
 
     def recognises(self, root: Any) -> bool:
         return is_responses(root, ITEMS)
 
-    def read(self, root: Any, known: Reading | None = None) -> Reading:
-        return read_messages(self, _locate(root), known)
-
-    def messages(self, root: Any) -> Sequence[Any]:
-        return _locate(root).items
+    def located(self, root: Any) -> Body:
+        """The items of an input; one that is a text is the message of a user."""
+        text = field(root, "input")
+        if not isinstance(root, dict) or not isinstance(text, str):
+            return locate(root, "input")
+        refuse_server_history(root)
+        return Body(root, ("input",), [{"role": "user", "content": text}])
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         item, at = value_at(root, entry.at), (*entry.at, "output")
@@ -67,23 +67,15 @@ class OpenAIResponses:
             return _rewrite_streams(output, at, text)
         return blocks.rewrite_content(output, at, text, _BREAKPOINTS, "input_text")
 
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
-
     def replace_runs(self, root: Any, entries: Sequence[Entry], runs: Sequence[Run]) -> list[Edit]:
         if isinstance(field(root, "input"), str):
             return [Edit(("input",), run.text) for run in runs]
-        return revisions.replace_runs(_SHAPE, _locate(root), entries, runs)
+        return super().replace_runs(root, entries, runs)
 
     def rewrite_text(self, root: Any, entry: Entry, part: int, text: str) -> list[Edit]:
         if isinstance(field(root, "input"), str):
             return [Edit(("input",), text)]
-        return revisions.rewrite_text(_SHAPE, _locate(root), entry, part, text)
-
-    def block_of(self, root: Any, entry: Entry, part: int) -> Path:
-        return revisions.block_of(self, _SHAPE, _locate(root), entry, part)
+        return super().rewrite_text(root, entry, part, text)
 
     def block_at_end(self, root: Any, entry: Entry) -> Path | None:
         if isinstance(field(root, "input"), str):
@@ -123,19 +115,6 @@ class OpenAIResponses:
         if kind == "function" and field(tool, "parameters") is None:
             return [text_field(tool, "name"), text_field(tool, "description")]
         return blocks.tool_texts(tool, tool, "parameters")
-
-
-def _locate(root: Any) -> Body:
-    """The items of an input; one that is a text is the message of a user.
-
-    Raises:
-        InputError: as `locate`.
-    """
-    text = field(root, "input")
-    if not isinstance(root, dict) or not isinstance(text, str):
-        return locate(root, "input")
-    refuse_server_history(root)
-    return Body(root, ("input",), [{"role": "user", "content": text}])
 
 
 def _rewrite_streams(chunks: Sequence[Any], at: Path, text: str) -> list[Edit]:

@@ -16,10 +16,10 @@ import msgspec
 
 from compactor.core.errors import Finding
 from compactor.core.model import Call, Entry, Overhead, Part, Path, Reading, Usage
-from compactor.formats import blocks
 from compactor.formats.blocks import unknown_part
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.opencode_parts import (
@@ -46,7 +46,7 @@ from compactor.formats.opencode_session import (
 from compactor.formats.recorded import cleared, compacted, left_behind, unanswered, unreadable
 
 
-class OpenCode:
+class OpenCode(AddressedCalls):
     """The lens of opencode exports. A subagent's session is a file of its own."""
 
     name = "opencode"
@@ -98,11 +98,6 @@ class OpenCode:
         if field(state, "attachments") is not None:
             edits.append(Edit((*at, "attachments"), REMOVE))
         return edits
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

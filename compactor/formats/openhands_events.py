@@ -12,6 +12,7 @@ from typing import Any
 
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks, openhands_v0, openhands_v1
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import Carried, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openhands_v0 import StoryV0
@@ -25,7 +26,7 @@ _KEYS = ("trajectory", "history", "events", "items")
 _IDS = ("instance_id", "conversation_id", "session_id", "id", "run_id")
 
 
-class OpenHandsEvents:
+class OpenHandsEvents(RunLens):
     """OpenHands' event streams: trajectories of V0, events of the agent SDK (V1).
 
     Args:
@@ -33,9 +34,6 @@ class OpenHandsEvents:
     """
 
     name = "openhands-events"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(_is_stream(run.native) for run in _streams(root))
@@ -80,11 +78,8 @@ class OpenHandsEvents:
         found = entry.calls[call]
         return blocks.rewrite_argument(root, found, path, text) if found.at else []
 
-    def threads(self, root: Any) -> list[str]:
-        return [run.name for run in _runs(root)]
-
-    def of_thread(self, name: str) -> OpenHandsEvents:
-        return OpenHandsEvents(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _runs(root)
 
     def all_usage(self, root: Any) -> list[Usage]:
         """Of every stream of the file, delegates and what was taken out included."""

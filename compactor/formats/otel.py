@@ -18,8 +18,8 @@ from compactor.formats.otel_requests import steps_of
 from compactor.formats.otel_spans import ATTRIBUTES, EVENTS, natives_of
 from compactor.formats.otel_values import native_edits, typed
 from compactor.formats.recorded import items
-from compactor.formats.runs import Run, chosen
-from compactor.formats.trace_chains import MAIN, Request, ToolRun
+from compactor.formats.runs import MAIN, Run, chosen
+from compactor.formats.trace_chains import Request, ToolRun
 from compactor.formats.trace_lens import TraceLens
 
 _SIGNS: Final = ("gen_ai.", "llm.", "ai.prompt", "ai.operationId", "openinference.", "traceloop.")
@@ -43,7 +43,7 @@ class Otel(TraceLens):
             InputError: as of every trace.
         """
         if _MESSAGES.recognises(root):
-            chosen([Run(MAIN, (), root)], self.thread)
+            chosen(self.runs(root), self.thread)
             return read_messages(_MESSAGES, locate(root), known)
         return super().read(root)
 
@@ -53,8 +53,8 @@ class Otel(TraceLens):
     def steps(self, root: Any) -> list[Request | ToolRun]:
         return steps_of(root)
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [MAIN] if _MESSAGES.recognises(root) else super().threads(root)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return [Run(MAIN, (), root)] if _MESSAGES.recognises(root) else super().runs(root)
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return native_edits(super().rewrite_body(root, entry, text))

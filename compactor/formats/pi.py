@@ -17,6 +17,7 @@ from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RowLens
 from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.pi_rows import (
@@ -40,7 +41,7 @@ from compactor.formats.recorded import (
 )
 
 
-class Pi:
+class Pi(RowLens):
     """The lens of pi sessions."""
 
     name = "pi"
@@ -87,17 +88,9 @@ class Pi:
         turns = (row for row in rows if role_of(row) == TURN)
         return list(filter(has_tokens, (usage_of(turn, 0) for turn in turns)))
 
-    def messages(self, root: Any) -> Sequence[Any]:
-        return root if isinstance(root, list) else ()
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         content = field(value_at(root, entry.at), "content")
         return blocks.rewrite_content(content, (*entry.at, "content"), text, ())
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from compactor.core.errors import Finding
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
-from compactor.formats import blocks
 from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.gemini import parts_facts, rewrite_response, say_user, turn_facts
+from compactor.formats.lens_bases import RowLens, RunLens
 from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import (
@@ -37,7 +37,7 @@ _UNSENT = ("realtime_message", "code_mode_tool_result")
 _ROLES = ("user", "model")
 
 
-class QwenCode:
+class QwenCode(RowLens, RunLens):
     """The lens of Qwen Code sessions.
 
     Args:
@@ -45,9 +45,6 @@ class QwenCode:
     """
 
     name = "qwen-code"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(_speaks(row) and bool(text_field(row, "uuid")) for row in items(root))
@@ -84,27 +81,16 @@ class QwenCode:
             usage=tuple(story.usage),
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _runs(items(root))]
-
-    def of_thread(self, name: str) -> QwenCode:
-        return QwenCode(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _runs(items(root))
 
     def all_usage(self, root: Any) -> list[Usage]:
         """One a line with usage, in order; subagents and branches that were left too. O(n)."""
         lines = [row for row in items(root) if _is_sent(row) and _has_usage(row)]
         return [_usage(row, 0) for row in lines]
 
-    def messages(self, root: Any) -> Sequence[Any]:
-        return items(root)
-
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return rewrite_response(value_at(root, entry.at), entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Branch(NamedTuple):

@@ -11,7 +11,7 @@ Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 from compactor.core.model import Entry, Overhead, Path, Reading, Usage
 from compactor.formats import blocks
@@ -19,14 +19,16 @@ from compactor.formats.anthropic import Anthropic
 from compactor.formats.bedrock import Bedrock
 from compactor.formats.gemini import Gemini
 from compactor.formats.lens import Lens
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openai_chat import OpenAIChat
 from compactor.formats.openai_responses import OpenAIResponses
 from compactor.formats.request_survey import Sent, Skipped, Survey
+from compactor.formats.runs import Run
 
 
-class RequestLog:
+class RequestLog(RunLens):
     """A lens of recorded requests.
 
     Args:
@@ -34,9 +36,6 @@ class RequestLog:
     """
 
     name: str
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         raise NotImplementedError
@@ -66,11 +65,8 @@ class RequestLog:
         reading.findings += log.findings()
         return reading
 
-    def threads(self, root: Any) -> list[str]:
-        return Survey(self, root).names
-
-    def of_thread(self, name: str) -> Self:
-        return type(self)(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return Survey(self, root).runs
 
     def all_usage(self, root: Any) -> list[Usage]:
         return Survey(self, root, is_read=False).usage

@@ -22,7 +22,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.messages import Body, Dialect, read_messages, shape_error, text_field
 from compactor.formats.recorded import compacted
 from compactor.formats.request_history import Scattered, has_server_history
-from compactor.formats.runs import Run, chosen, others
+from compactor.formats.runs import MAIN, Run, chosen, others
 
 
 class Sent(NamedTuple):
@@ -100,6 +100,7 @@ class _Taken(NamedTuple):
 class Survey:
     """All records of a recording, each looked at once.
 
+    runs: the conversations, the largest first.
     usage: of every record that has it, in order, with `n` 0.
     """
 
@@ -125,21 +126,16 @@ class Survey:
             raise shape_error((), "no recorded request is in it")
         for number, at in failed if not self._taken else ():
             self._take(self._sent(root, at), number, at, root, is_read=is_read)
-        self._runs = [*map(self._run, self._chains.chains())]
-        if self._runs:
-            self._runs[0] = self._runs[0]._replace(name=_MAIN)
+        self.runs = [*map(self._run, self._chains.chains())]
+        if self.runs:
+            self.runs[0] = self.runs[0]._replace(name=MAIN)
 
     def chosen(self, name: str) -> Chain | None:
         """The conversation of this name, else the first; None when there is none at all."""
-        if not self._runs and not name:
+        if not self.runs and not name:
             return None
-        chain: Chain = chosen(self._runs, name).native
+        chain: Chain = chosen(self.runs, name).native
         return chain
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the conversations."""
-        return [run.name for run in self._runs]
 
     def findings(self) -> list[Finding]:
         """What is not in the conversation that is read."""
@@ -151,7 +147,7 @@ class Survey:
         if self._odd:
             message = f"{len(self._odd)} requests cannot be read"
             found.append(Finding("unknown_line", message, self._odd[0]))
-        return [*found, *others(self._runs)]
+        return [*found, *others(self.runs)]
 
     def whole(self, root: Any, chain: Chain) -> Reading:
         """What the last request of a conversation carried, with the usage of those before it."""
@@ -272,7 +268,6 @@ class Survey:
             yield Finding("off_branch", message)
 
 
-_MAIN = "main"
 _MISSING = "the provider keeps a part of this history that is not in the file"
 
 

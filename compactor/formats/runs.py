@@ -13,6 +13,8 @@ from compactor.core.errors import Finding
 from compactor.core.model import Path
 from compactor.formats.messages import field, shape_error
 
+MAIN = "main"
+"""The name of the one main conversation, in formats that have one."""
 _SHOWN = 10
 
 

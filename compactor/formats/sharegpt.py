@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading
-from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.chat_story import texts_of
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import Carried, field, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.recorded import items, unanswered
@@ -38,7 +38,7 @@ _TOOL = "tool"
 """The name of a call that stands in a text."""
 
 
-class ShareGpt:
+class ShareGpt(RunLens):
     """The lens of rows `{conversations}` of ShareGPT's or AgentBench's shape, or of one row.
 
     Args:
@@ -46,9 +46,6 @@ class ShareGpt:
     """
 
     name = "sharegpt"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(map(_is_row, root if isinstance(root, list) else [root]))
@@ -71,22 +68,14 @@ class ShareGpt:
             findings=[*findings, *([] if self.thread else others(runs))],
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _rows(root)]
-
-    def of_thread(self, name: str) -> ShareGpt:
-        return ShareGpt(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _rows(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(field(chosen(_rows(root), self.thread).native, _MESSAGES))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return [Edit((*entry.at, _key_of(value_at(root, entry.at))), text)]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _key_of(message: Any) -> str:

@@ -23,6 +23,7 @@ from compactor.formats.builder import Builder
 from compactor.formats.chat_story import CHAT, texts_of
 from compactor.formats.edits import dotted
 from compactor.formats.json_text import NotJsonError, read_value
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import SYSTEM_ROLES, Carried, field, listed, text_field, value_at
 from compactor.formats.native import Edit
 from compactor.formats.openai_chat import READERS
@@ -37,7 +38,7 @@ ACTION: Final = "action"
 _KEPT = ("cache_control",)
 
 
-class SweAgent:
+class SweAgent(RunLens):
     """The lens of SWE-agent trajectories (`.traj`).
 
     Args:
@@ -45,9 +46,6 @@ class SweAgent:
     """
 
     name = "swe-agent"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         if not isinstance(root, dict) or "trajectory_format" in root:
@@ -79,11 +77,8 @@ class SweAgent:
             model=_model(run.native),
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in runs_of(root)]
-
-    def of_thread(self, name: str) -> SweAgent:
-        return SweAgent(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return runs_of(root)
 
     def all_usage(self, root: Any) -> list[Usage]:
         """The sums that a run ends with; those of replayed runs are empty."""
@@ -99,11 +94,6 @@ class SweAgent:
         native = value_at(root, entry.at)
         key = "observation" if field(native, "content") is None else "content"
         return blocks.rewrite_content(field(native, key), (*entry.at, key), text, _KEPT)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def command_of(action: str) -> str:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Reading
-from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import Carried, field, text_field
 from compactor.formats.native import Edit
 from compactor.formats.recorded import items, unanswered
@@ -26,7 +26,7 @@ _SYSTEM, _PROMPT, _TURN = "system", "user", "ai"
 _FENCE: Final = re.compile(r"^```", re.MULTILINE)
 
 
-class SweAgentNebius:
+class SweAgentNebius(RunLens):
     """The lens of arrays or lines of SWE-agent runs whose messages are `{role: "ai", text}`.
 
     Args:
@@ -34,9 +34,6 @@ class SweAgentNebius:
     """
 
     name = "swe-agent-nebius"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(map(_is_run, root if isinstance(root, list) else [root]))
@@ -61,22 +58,14 @@ class SweAgentNebius:
             findings=[*findings, *([] if self.thread else others(runs))],
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _runs(root)]
-
-    def of_thread(self, name: str) -> SweAgentNebius:
-        return SweAgentNebius(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _runs(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(field(chosen(_runs(root), self.thread).native, "trajectory"))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:  # noqa: ARG002
         return [Edit((*entry.at, "text"), text)]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _is_run(row: Any) -> bool:

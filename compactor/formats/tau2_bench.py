@@ -18,6 +18,7 @@ from compactor.formats import blocks
 from compactor.formats.answers import usage_of
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import Carried, field, shape_error, text_field
 from compactor.formats.native import Edit
 from compactor.formats.recorded import has_tokens, items, time_ms, unanswered
@@ -29,7 +30,7 @@ _MESSAGES, _TICKS, _TOGETHER = "messages", "ticks", "tool_messages"
 _SIMULATIONS = "simulations"
 
 
-class Tau2Bench:
+class Tau2Bench(RunLens):
     """The lens of tau2-bench results and of single simulations, of text only.
 
     Args:
@@ -37,9 +38,6 @@ class Tau2Bench:
     """
 
     name = "tau2-bench"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         if not isinstance(root, dict):
@@ -77,11 +75,8 @@ class Tau2Bench:
             usage=tuple(story.usage),
         )
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _simulations(root)]
-
-    def of_thread(self, name: str) -> Tau2Bench:
-        return Tau2Bench(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _simulations(root)
 
     def all_usage(self, root: Any) -> list[Usage]:
         """Usage of the agent's and of the simulator's requests, in all simulations."""
@@ -95,11 +90,6 @@ class Tau2Bench:
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:  # noqa: ARG002
         return [Edit((*entry.at, "content"), text)]
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class _Story:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from compactor.core.model import Entry, Path, Reading
-from compactor.formats import blocks
+from compactor.core.model import Entry, Reading
 from compactor.formats.chat_story import CHAT, is_chat
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import field
 from compactor.formats.native import Edit
 from compactor.formats.placed import Listing, placed, read_placed
@@ -23,7 +23,7 @@ from compactor.formats.runs import Run, chosen, named, others
 _MESSAGES = "traj"
 
 
-class TauBench:
+class TauBench(RunLens):
     """The lens of tau-bench results.
 
     Args:
@@ -31,9 +31,6 @@ class TauBench:
     """
 
     name = "tau-bench"
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         return any(map(_is_trial, root if isinstance(root, list) else [root]))
@@ -52,22 +49,14 @@ class TauBench:
         reading.findings += [] if self.thread else others(runs)
         return reading
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in _trials(root)]
-
-    def of_thread(self, name: str) -> TauBench:
-        return TauBench(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return _trials(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
         return items(field(chosen(_trials(root), self.thread).native, _MESSAGES))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return CHAT.rewrite_body(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 def _is_trial(row: Any) -> bool:

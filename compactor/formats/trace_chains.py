@@ -22,10 +22,8 @@ from compactor.formats.builder import Builder
 from compactor.formats.messages import Carried, overhead_of, shape_error
 from compactor.formats.placed import Listing, tell
 from compactor.formats.recorded import unanswered
-from compactor.formats.runs import Run, chosen, named, others
+from compactor.formats.runs import MAIN, Run, chosen, named, others
 from compactor.formats.tool_texts import any_tool_texts
-
-MAIN = "main"
 
 
 class Request(NamedTuple):

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
-from compactor.core.model import Entry, Path, Reading, Usage
-from compactor.formats import blocks
+from compactor.core.model import Entry, Reading, Usage
+from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import shape_error
 from compactor.formats.native import Edit
 from compactor.formats.recorded_messages import rewrite
+from compactor.formats.runs import Run
 from compactor.formats.trace_chains import Request, ToolRun, read_thread, runs_of
 
 
-class TraceLens:
+class TraceLens(RunLens):
     """A lens of traces.
 
     Args:
@@ -26,9 +27,6 @@ class TraceLens:
     """
 
     name: str
-
-    def __init__(self, thread: str = "") -> None:
-        self.thread = thread
 
     def recognises(self, root: Any) -> bool:
         raise NotImplementedError
@@ -51,11 +49,8 @@ class TraceLens:
             raise shape_error((), f"no request of a trace as {self.name} has them")
         return read_thread(self.steps(root), self.thread)
 
-    def threads(self, root: Any) -> Sequence[str]:
-        return [run.name for run in runs_of(self.steps(root))]
-
-    def of_thread(self, name: str) -> Self:
-        return type(self)(name)
+    def runs(self, root: Any) -> Sequence[Run]:
+        return runs_of(self.steps(root))
 
     def all_usage(self, root: Any) -> list[Usage]:
         steps = (step for step in self.steps(root) if isinstance(step, Request))
@@ -63,11 +58,6 @@ class TraceLens:
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return rewrite(root, entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
 
 class Link(NamedTuple):

@@ -18,6 +18,7 @@ from compactor.formats.blocks import Readers, block_part, content_parts, other_p
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import sealed_part
+from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import (
     SYSTEM_ROLES,
     Body,
@@ -44,7 +45,7 @@ _OWN = (
 """Blocks that only these messages have."""
 
 
-class VercelAI:
+class VercelAI(AddressedCalls):
     """The lens of the Vercel AI SDK: request bodies and lists of model messages (`CoreMessage`,
     `ModelMessage`) and of UI messages, as versions 4 to 7 have them."""
 
@@ -63,11 +64,6 @@ class VercelAI:
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return rewrite_output(value_at(root, entry.at), entry, text)
-
-    def rewrite_argument(
-        self, root: Any, entry: Entry, call: int, path: Path, text: str
-    ) -> list[Edit]:
-        return blocks.rewrite_argument(root, entry.calls[call], path, text)
 
     def message(self, builder: Builder, message: Any, at: Path) -> None:
         role, content = word_of(message, "role", ROLES, at), field(message, "content")
