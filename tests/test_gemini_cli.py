@@ -10,6 +10,7 @@ import pytest
 import recorded_kit as kit
 from claude_rows import codes, numbers, shown
 
+import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Reading
 from compactor.formats.gemini_cli import GeminiCli
@@ -310,3 +311,36 @@ def test_damage_anywhere_is_refused_or_read() -> None:
     content = [{"functionCall": {"id": "x", "name": "f", "args": {}}}]
     rows = [HEAD, *messages, {"$rewindTo": "a"}, {"$set": {"messages": [turn("b", content)]}}]
     kit.check_damage(LENS, Rows([*rows, user([response("x", "one")], "r")]))
+
+
+# Checkpoints.
+
+
+def test_a_checkpoint_is_the_contents_of_the_next_request() -> None:
+    history = [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [{"text": "look"}, asked("x"), asked("y")]},
+        {"role": "user", "parts": [answered("x", "one"), answered("y", "two")]},
+        {"role": "model", "parts": [{"text": "done"}]},
+    ]
+    checkpoint = {"history": history, "authType": "oauth-personal"}
+    data = json.dumps(checkpoint, indent=2).encode()
+    transcript = compactor.load(data)
+    assert (transcript.format, transcript.to_bytes()) == ("gemini-cli", data)
+    kit.check_same(transcript.reading)
+    assert transcript.lens.messages(checkpoint) == history
+    [edit] = LENS.rewrite_body(checkpoint, kit.tools(transcript.reading)[0], "gone")
+    assert edit.path == ("history", 2, "parts", 0, "functionResponse", "response", "output")
+
+
+def asked(call_id: str) -> dict[str, Any]:
+    return {"functionCall": {"id": call_id, "name": "bash", "args": {"command": call_id}}}
+
+
+def answered(call_id: str, output: str) -> dict[str, Any]:
+    return {"functionResponse": {"id": call_id, "name": "bash", "response": {"output": output}}}
+
+
+@pytest.mark.parametrize("history", [[], [{"user": "a", "assistant": "b"}], "x", [{"parts": 5}]])
+def test_another_history_is_no_checkpoint(history: Any) -> None:
+    assert not LENS.recognises({"history": history})

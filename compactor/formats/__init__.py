@@ -26,9 +26,11 @@ from compactor.formats.entries import Entries
 from compactor.formats.factory_droid import FactoryDroid
 from compactor.formats.gemini import Gemini
 from compactor.formats.gemini_cli import GeminiCli
+from compactor.formats.gemini_stream import GeminiStream
 from compactor.formats.http_bodies import Http
 from compactor.formats.inspect_ai import InspectAi
 from compactor.formats.kimi_cli import KimiCli
+from compactor.formats.kimi_legacy import KimiLegacy
 from compactor.formats.kiro import Kiro
 from compactor.formats.langchain import LangChain
 from compactor.formats.langfuse import Langfuse
@@ -39,6 +41,7 @@ from compactor.formats.mini_swe_agent import MiniSweAgent
 from compactor.formats.openai_chat import OpenAIChat
 from compactor.formats.openai_fine_tuning import OpenAIFineTuning
 from compactor.formats.openai_responses import OpenAIResponses
+from compactor.formats.openclaw import OpenClaw
 from compactor.formats.opencode import OpenCode
 from compactor.formats.openhands_events import OpenHandsEvents
 from compactor.formats.openhands_llm_log import OpenHandsLlmLog
@@ -55,8 +58,9 @@ from compactor.formats.vercel_ai import VercelAI
 __all__ = ["FORMATS", "detect", "lens", "unknown"]
 
 _LENSES: tuple[Lens, ...] = (
-    *(QwenCode(), ClaudeCode(), Codex(), OpenCode(), Pi()),
-    *(GeminiCli(), Cline(), CopilotCli(), KimiCli(), Entries()),
+    *(QwenCode(), ClaudeCode(), Codex(), OpenCode(), Pi(), OpenClaw()),
+    *(GeminiCli(), GeminiStream(), Cline(), CopilotCli(), KimiCli(), KimiLegacy()),
+    *(Entries(),),
     *(Http(), OpenHandsLlmLog(), CopilotChatReplay(), Atif()),
     *(OpenHandsEvents(), AdpStandard(), InspectAi()),
     *(SweAgent(), SweAgentNebius(), MiniSweAgent(), TauBench(), Tau2Bench()),
@@ -104,7 +108,8 @@ def lens(name: str) -> Lens:
 
 def unknown(name: str, known: Collection[str]) -> InputError:
     """The error for a name that is none of the known formats, with the nearest of them."""
-    near = difflib.get_close_matches(name, known, 1, 0.4)
+    begun = [each for each in known if name and each.startswith(name)]
+    near = difflib.get_close_matches(name, begun or known, 1, 0.4)
     meant = f"did you mean {near[0]}? " if near else ""
     return InputError(
         f"there is no format {name[:40]!r}",

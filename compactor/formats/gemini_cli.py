@@ -1,10 +1,11 @@
-"""Gemini CLI chat recordings (`~/.gemini/tmp/<project>/chats/session-*.json` and `*.jsonl`).
+"""Gemini CLI: recordings (`~/.gemini/tmp/<project>/chats/session-*`), checkpoints of `/chat save`.
 
-A recording is one object with `messages`, or JSON Lines: a line of a known `id` replaces that
-message, `$rewindTo` takes messages back, `$set` with `messages` replaces them all, which is how the
-harness's compaction and masking show. A result lies in the record of its call and is paired there,
-unless the message behind it holds the responses as they were sent. Thought summaries are not sent
-again; info, warning and error messages are not sent unless they hold media.
+A checkpoint is the contents of the next request, alone. A recording is one object with `messages`,
+or JSON Lines: a line of a known `id` replaces that message, `$rewindTo` takes messages back, `$set`
+with `messages` replaces them all, which is how the harness's compaction and masking show. A result
+lies in the record of its call and is paired there, unless the message behind it holds the responses
+as they were sent. Thought summaries are not sent again; info, warning and error messages are not
+sent unless they hold media.
 Specification: DESIGN section 3, docs/formats.md.
 """
 
@@ -20,6 +21,7 @@ from compactor.formats import blocks
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
 from compactor.formats.gemini import (
+    Gemini,
     is_response,
     parts_facts,
     rewrite_response,
@@ -29,6 +31,7 @@ from compactor.formats.gemini import (
 from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import field, shape_error, text_field, value_at
 from compactor.formats.native import Edit
+from compactor.formats.placed import Listing, placed, read_placed
 from compactor.formats.recorded import (
     cleared,
     compacted,
@@ -40,6 +43,8 @@ from compactor.formats.recorded import (
 )
 
 _HEAD = ("sessionId", "projectHash")
+_HISTORY = "history"
+_CONTENTS = Gemini()
 _TURN, _PROMPT = "gemini", "user"
 _NOTICES = ("info", "warning", "error")
 _TYPES = (_TURN, _PROMPT, *_NOTICES)
@@ -47,12 +52,12 @@ _MASK = "<tool_output_masked>"
 
 
 class GeminiCli(AddressedCalls):
-    """The lens of Gemini CLI chat recordings."""
+    """The lens of Gemini CLI's recordings and checkpoints."""
 
     name = "gemini-cli"
 
     def recognises(self, root: Any) -> bool:
-        return any(map(_is_head, _rows(root)))
+        return _is_checkpoint(root) or any(map(_is_head, _rows(root)))
 
     def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
         """Reads all anew: what an old message is depends on new lines. O(n).
@@ -60,6 +65,8 @@ class GeminiCli(AddressedCalls):
         Raises:
             InputError: `input.shape` when it is no such recording.
         """
+        if _is_checkpoint(root):
+            return read_placed(Listing(_CONTENTS, {}, placed(root[_HISTORY], (_HISTORY,))))
         if not self.recognises(root):
             raise shape_error((), "no object says the session and project of a recording")
         log = _Log()
@@ -93,8 +100,8 @@ class GeminiCli(AddressedCalls):
         return [usage for native in log.counted.values() for usage in _usage(native, 0)]
 
     def messages(self, root: Any) -> Sequence[Any]:
-        messages = field(root, "messages")
-        return messages if isinstance(messages, list) else _rows(root)
+        lists = (field(root, key) for key in ("messages", _HISTORY))
+        return next((found for found in lists if isinstance(found, list)), _rows(root))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         native = value_at(root, entry.at)
@@ -273,6 +280,11 @@ def _usage(native: Any, n: int) -> list[Usage]:
 
 def _rows(root: Any) -> Sequence[Any]:
     return root if isinstance(root, list) else [root]
+
+
+def _is_checkpoint(root: Any) -> bool:
+    history = field(root, _HISTORY)
+    return isinstance(history, list) and bool(history) and _CONTENTS.recognises(history)
 
 
 def _is_head(row: Any) -> bool:

@@ -170,10 +170,29 @@ def _file(block: Any) -> Part:
     return document_part(identity)
 
 
+def _link(block: Any) -> Part:
+    """Sound or film by its address, as vLLM, Qwen and Kimi take it."""
+    inner = field(block, text_field(block, "type"))
+    return document_part(text_field(inner, "url") or compact_json(inner))
+
+
+def _think(block: Any) -> Part:
+    """Kimi's reasoning among the blocks."""
+    return Part(PartKind.REASONING, text_field(block, "think"))
+
+
 def _refusal(block: Any) -> Part:
     return Part(PartKind.TEXT, text_field(block, "refusal"))
 
 
 READERS: Readers = MappingProxyType(
-    {"image_url": _image, "input_audio": _audio, "file": _file, "refusal": _refusal}
+    {
+        "image_url": _image,
+        "input_audio": _audio,
+        "audio_url": _link,
+        "video_url": _link,
+        "file": _file,
+        "refusal": _refusal,
+        "think": _think,
+    }
 )

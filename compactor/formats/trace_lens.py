@@ -8,7 +8,7 @@ Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from compactor.core.model import Entry, Reading, Usage
 from compactor.formats.lens_bases import RunLens
