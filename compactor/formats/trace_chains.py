@@ -19,7 +19,7 @@ import msgspec
 from compactor.core.errors import Finding
 from compactor.core.model import Entry, Kind, Overhead, Part, Path, Reading, Usage, entry_digest
 from compactor.formats.builder import Builder
-from compactor.formats.messages import Carried, overhead_of, shape_error
+from compactor.formats.messages import Carried, overhead_of
 from compactor.formats.placed import Listing, tell
 from compactor.formats.recorded import unanswered
 from compactor.formats.runs import MAIN, Run, chosen, named, others
@@ -306,15 +306,22 @@ def runs_of(steps: Iterable[Request | ToolRun]) -> list[Run]:
     return named([*first, *(Run(chain.requests[0].name, (), chain) for chain in rest)])
 
 
+_NO_MESSAGES = "no request of the trace has messages that can be read"
+
+
 def read_thread(steps: Iterable[Request | ToolRun], thread: str) -> Reading:
     """The reading of one conversation of a trace, "" for the main one.
 
+    Requests without messages are one that says nothing: most observers record those only when they
+    are told to.
+
     Raises:
-        InputError: `input.shape` when there is no such conversation, or none at all.
+        InputError: `input.shape` when there is no such conversation, or no request at all.
     """
+    steps = list(steps)
     runs = runs_of(steps)
-    if not runs:
-        raise shape_error((), "no request of the trace has messages that can be read")
+    if not (runs or thread) and any(isinstance(step, Request) for step in steps):
+        return Reading([], Overhead(), [Finding("messages_not_recorded", _NO_MESSAGES)])
     chain: Chain = chosen(runs, thread).native
     reading = chain.reading()
     if not thread:

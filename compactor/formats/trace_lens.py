@@ -42,8 +42,8 @@ class TraceLens(RunLens):
         """Reads all anew: which request is the last depends on all. O(n).
 
         Raises:
-            InputError: `input.shape` when it is no such trace, no request of it has messages that
-                can be read, or the thread does not exist.
+            InputError: `input.shape` when it is no such trace, no request is in it, or the thread
+                does not exist.
         """
         if not self.recognises(root):
             raise shape_error((), f"no request of a trace as {self.name} has them")
