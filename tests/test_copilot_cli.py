@@ -304,3 +304,41 @@ def test_damage_anywhere_is_refused_or_read() -> None:
     ]
     kit.check_damage(LENS, Rows(rows))
     kit.check_damage(LENS, Rows(rows[:5]))
+
+
+def ended(model: str = "m", count: int = 2, **counts: int) -> dict[str, Any]:
+    """The end of a run, with what it used."""
+    metrics = {model: {"requests": {"count": count, "cost": 1}, "usage": counts}}
+    return event("session.shutdown", modelMetrics=metrics)
+
+
+FIRST, SECOND = turn("a", "so", outputTokens=7), turn("b", "x", outputTokens=2)
+TOLD = [user("go"), FIRST, user("on", "v"), SECOND]
+
+
+def sums(*rows: Any) -> list[tuple[int, int, int, int, int]]:
+    """Requests, input, cache read, cache write, output."""
+    found = LENS.all_usage(Rows([*rows]))
+    return [(u.requests, u.input, u.cache_read, u.cache_write, u.output) for u in found]
+
+
+def test_the_end_of_a_run_counts_what_its_responses_do_not() -> None:
+    used = {"inputTokens": 100, "outputTokens": 9, "cacheReadTokens": 60, "cacheWriteTokens": 30}
+    assert sums(*TOLD) == [(1, 0, 0, 0, 7), (1, 0, 0, 0, 2)]
+    assert sums(*TOLD, ended(**used)) == [(2, 10, 60, 30, 9)]
+    resumed = [*TOLD, ended(**used), user("more", "w"), turn("c", "y", outputTokens=4)]
+    assert sums(*resumed) == [(2, 10, 60, 30, 9), (1, 0, 0, 0, 4)]
+
+
+def test_a_resumed_run_counts_anew_or_goes_on_counting() -> None:
+    first = ended(inputTokens=50, outputTokens=9)
+    more = [user("more", "w"), turn("c", "y", outputTokens=4)]
+    anew = ended(count=1, inputTokens=70, outputTokens=4)
+    assert sums(*TOLD, first, *more, anew) == [(2, 50, 0, 0, 9), (1, 70, 0, 0, 4)]
+    on = ended(count=3, inputTokens=120, outputTokens=13)
+    assert sums(*TOLD, first, *more, on) == [(3, 120, 0, 0, 13)]
+
+
+@pytest.mark.parametrize("end", [ended(), event("session.shutdown", modelMetrics=5)])
+def test_an_end_that_counts_nothing_stands_for_nothing(end: dict[str, Any]) -> None:
+    assert sums(*TOLD, end) == [(1, 0, 0, 0, 7), (1, 0, 0, 0, 2)]

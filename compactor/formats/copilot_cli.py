@@ -3,8 +3,8 @@
 A line is an event. Messages with one `apiCallId` are one response; results come in any order behind
 it, and what is said to the model between them is sent behind them all. What is sent of a user's
 message is `transformedContent`, of a result `content`; hooks and `detailedContent` repeat texts for
-others. A compaction leaves its summary and what was said since it began. Prompts are not counted in
-a session: recorded usage is output alone. Specification: DESIGN section 3, docs/formats.md.
+others. A compaction leaves its summary and what was said since it began. `copilot_usage` says what
+is counted. Specification: DESIGN section 3, docs/formats.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from compactor.core.model import Call, Entry, Overhead, Part, PartKind, Path, Re
 from compactor.formats import blocks
 from compactor.formats.agents import agent_runs, run_findings
 from compactor.formats.builder import Builder
+from compactor.formats.copilot_usage import TURN, all_usage, turn_key, usage_of
 from compactor.formats.edits import dotted
 from compactor.formats.keyed import medium_part, sealed_part
 from compactor.formats.lens_bases import RowLens, RunLens
@@ -26,25 +27,20 @@ from compactor.formats.messages import Carried, field, text_field, value_at
 from compactor.formats.native import REMOVE, Edit
 from compactor.formats.recorded import (
     compacted,
-    count_of,
     items,
     left_behind,
-    time_ms,
     unanswered,
     unreadable,
 )
 from compactor.formats.runs import Run, chosen
 
-_SYSTEM, _PROMPT, _TURN, _RESULT = (
-    *("system.message", "user.message", "assistant.message"),
-    "tool.execution_complete",
-)
+_SYSTEM, _PROMPT, _RESULT = "system.message", "user.message", "tool.execution_complete"
 _BEGUN, _SUMMARY = "session.compaction_start", "session.compaction_complete"
 _CLEARED, _REWOUND, _MODEL = (
     *("session.context_cleared", "session.snapshot_rewind"),
     "session.model_change",
 )
-_SPEAKS = (_PROMPT, _TURN, _RESULT)
+_SPEAKS = (_PROMPT, TURN, _RESULT)
 _KNOWN = (_SYSTEM, *_SPEAKS, _BEGUN, _SUMMARY, _CLEARED, _REWOUND, _MODEL)
 
 
@@ -84,7 +80,8 @@ class CopilotCli(RowLens, RunLens):
             *run_findings(runs, run, self.thread),
         ]
         if story.usage:
-            findings.append(Finding("usage_partial", "the session counts no tokens of prompts"))
+            message = "no request's prompt is counted; where a run ended, their sum is"
+            findings.append(Finding("usage_partial", message))
         return Reading(
             entries=story.builder.entries,
             overhead=Overhead(systems, known=bool(systems)),
@@ -98,12 +95,8 @@ class CopilotCli(RowLens, RunLens):
         return _runs(items(root))
 
     def all_usage(self, root: Any) -> list[Usage]:
-        """One a response, in order, of every thread and branch: their outputs alone. O(n)."""
-        turns: dict[tuple[Any, ...], list[Any]] = {}
-        for index, row in enumerate(items(root)):
-            if _is_event(row) and row["type"] == _TURN:
-                turns.setdefault(_turn_key(row["data"], index), []).append(row)
-        return [_usage(rows, 0) for rows in turns.values()]
+        """Of every thread and branch: runs that ended as sums, the rest a response each. O(n)."""
+        return all_usage(items(root))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         data, at = value_at(root, entry.at), entry.at
@@ -135,10 +128,10 @@ class _Story:
             self.model = text_field(data, "newModel") or self.model
         elif kind == _RESULT:
             self._results.append(index)
-        elif kind != _TURN:
+        elif kind != TURN:
             self._beside.append(index)
         else:
-            key = _turn_key(data, index)
+            key = turn_key(data, index)
             if key != self._key:
                 self.flush()
             self._key = key
@@ -164,29 +157,8 @@ class _Story:
             calls += _calls(self.builder, data, (index, "data", "toolRequests"))
             self.model = text_field(data, "model") or self.model
         self.builder.turn(parts, calls, (indexes[0], "data"))
-        usage = _usage([self.rows[index] for index in indexes], self.builder.size - 1)
+        usage = usage_of([self.rows[index] for index in indexes], self.builder.size - 1)
         self.usage.append(msgspec.structs.replace(usage, model=self.model))
-
-
-def _usage(rows: Sequence[Any], n: int) -> Usage:
-    """Usage of the messages of one response: each may say its output, and the last one holds."""
-    data = [row["data"] for row in rows]
-    outputs = [count for each in data if (count := count_of(each, "outputTokens"))]
-    models = [name for each in data if (name := text_field(each, "model"))]
-    return Usage(
-        n,
-        output=outputs[-1] if outputs else 0,
-        model=models[-1] if models else "",
-        time_ms=time_ms(rows[-1].get("timestamp")),
-    )
-
-
-def _turn_key(data: Any, index: int) -> tuple[Any, ...]:
-    """What the messages of one response have in common."""
-    call = text_field(data, "apiCallId")
-    if not call:
-        return (index,)
-    return (call, text_field(data, "interactionId"), text_field(data, "turnId"))
 
 
 def _turn_parts(data: Any) -> Iterator[Part]:
