@@ -47,6 +47,22 @@ COUNTS: dict[str, tuple[dict[str, Any], Usage]] = {
         {"prompt_tokens": 10, "completion_tokens": 7, "cache_read_input_tokens": 60},
         Usage(0, 10, 60, 0, 7),
     ),
+    "a gateway whose request read what it had just written": (
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 90},
+        },
+        Usage(0, 10, 60, 30, 7),
+    ),
+    "cohere, which counts apart what it bills": (
+        {
+            "billed_units": {"input_tokens": 4, "output_tokens": 1},
+            "tokens": {"input_tokens": 100, "output_tokens": 7},
+            "cached_tokens": 60,
+        },
+        Usage(0, 40, 60, 0, 7),
+    ),
     "deepseek": (
         {"prompt_tokens": 100, "prompt_cache_hit_tokens": 64, "completion_tokens": 7},
         Usage(0, 36, 64, 0, 7),

@@ -171,6 +171,16 @@ def test_requests_of_other_kinds_are_passed_over_and_said(url: str, body: Json) 
     assert len(LENS.all_usage([record(ASKED), other])) == 1
 
 
+def test_a_completion_of_a_text_is_no_conversation_but_counts() -> None:
+    url, body = "https://api.openai.com/v1/completions", {"model": "m", "prompt": "go"}
+    other = {"url": url, "request": body, "response": answer(5, 3), "status": 200}
+    assert codes(read(record(ASKED), other)) == ["other_requests"]
+    assert [numbers(u) for u in LENS.all_usage([other, record(ASKED)])] == [
+        (5, 0, 0, 3),
+        (10, 0, 0, 2),
+    ]
+
+
 def test_an_embedding_is_known_by_its_answer_where_no_url_says_so() -> None:
     pair = {"request": {"model": "e", "input": "text"}, "response": {"data": [{"embedding": []}]}}
     assert codes(read(record(ASKED), pair)) == ["other_requests"]

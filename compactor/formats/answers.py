@@ -66,6 +66,8 @@ def answer_of(native: Any, model: str = "", when_ms: int = 0) -> Answer:
 
 def usage_of(counts: Mapping[str, Any], n: int, model: str = "", when_ms: int = 0) -> Usage:
     """A provider's counts of one request in their one meaning."""
+    inner = field(counts, "tokens")  # Cohere's, beside what it bills
+    counts = {**counts, **inner} if isinstance(inner, dict) else counts
     read, write, hour = _cached(counts)
     prompt = _first(counts, "prompt_tokens", "promptTokenCount", "input_tokens", "inputTokens")
     is_beside = "prompt_tokens" not in counts and any(key in counts for key in _BESIDE)
@@ -73,7 +75,9 @@ def usage_of(counts: Mapping[str, Any], n: int, model: str = "", when_ms: int = 
     if "promptTokenCount" in counts or "candidatesTokenCount" in counts:
         output = _gemini_output(counts, prompt)
         prompt += count_of(counts, "toolUsePromptTokenCount")
-    if not is_beside and read + write <= prompt:  # else a gateway counts them beside it
+    if not is_beside and max(read, write) <= prompt:  # else a gateway counts them beside it
+        if read + write > prompt:  # what was written was read in the same request
+            write = max(write - read, 0)
         prompt -= read + write
     return Usage(n, prompt, read, write, output, model, hour, when_ms)
 

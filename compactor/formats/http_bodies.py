@@ -79,10 +79,14 @@ def _model(found: Record) -> str:
 
 
 def _other(found: Record) -> Skipped:
-    """What is no request of a conversation; a compaction's answer stands for one."""
-    if not found.url.partition("?")[0].endswith(_COMPACT) or found.status >= _REFUSED:
-        return Skipped(OTHER)
+    """What is no request of a conversation; a compaction's answer stands for one.
+
+    Where a model said something, as completions of a text do, its tokens count all the same.
+    """
     answer = _answer(found)
+    if not found.url.partition("?")[0].endswith(_COMPACT) or found.status >= _REFUSED:
+        is_said = answer.usage is not None and answer.usage.output > 0
+        return Skipped(OTHER, answer) if is_said else Skipped(OTHER)
     sealed = [text_field(item, "encrypted_content") for item in items(answer.output)]
     before = text_field(found.body, "previous_response_id")
     return Skipped(COMPACTION, answer, before=before, makes=[*filter(None, sealed)])
