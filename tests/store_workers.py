@@ -87,7 +87,7 @@ def one_write(path: Path) -> None:
 
 def killed_at_every_step(folder: Path, prepare: Callable[[int], None]) -> dict[str, int]:
     """Kill a process in the midst of a write again and again until one is done."""
-    index.catch_up.__defaults__ = (2_000,)
+    index.BEHIND_CHARS = 2_000
     before, after = states(folder)
     path = folder / "store"
     with SqliteStore.open(path) as store:

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,24 @@ from tests.store_kit import filled, run
 from tests.store_workers import states, write_all
 
 
+class Stopped(sqlite3.Connection):
+    """SQLite asks whether to stop once more when it has committed, and then says that it has not."""
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement == "COMMIT":
+            self.set_progress_handler(None, 0)
+        return super().execute(statement, *values)
+
+
 def test_a_write_that_is_stopped_at_any_step_leaves_no_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index.catch_up, "__defaults__", (2_000,))  # so that the index is written to
+    monkeypatch.setattr(index, "BEHIND_CHARS", 2_000)  # so that the index is written to
     before, after = states(tmp_path)
     connect, stop_at = sqlite3.connect, [0]
 
     def stopping(*args: object, **options: object) -> sqlite3.Connection:
-        db: sqlite3.Connection = connect(*args, **options)  # type: ignore[call-overload]
+        db: sqlite3.Connection = connect(*args, factory=Stopped, **options)  # type: ignore[call-overload]
         steps = iter(range(stop_at[0] - 1, -1, -1))
         db.set_progress_handler(lambda: next(steps, 1) == 0, 1)
         return db

@@ -304,7 +304,7 @@ def test_nobody_can_tell_what_is_indexed_and_what_waits(
 def test_the_oldest_texts_are_indexed_once_too_many_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index.catch_up, "__defaults__", (1_000,))
+    monkeypatch.setattr(index, "BEHIND_CHARS", 1_000)
     monkeypatch.setattr(index, "SLICE_CHARS", 300)
     with SqliteStore.open(tmp_path / "store") as store:
         session = store.session("one", create=True)

@@ -23,9 +23,11 @@ from compactor.session.branch import Branch, Matched
 from compactor.session.given_back import GivenBack
 from compactor.session.originals import from_json, text_of, to_json
 from compactor.session.state import State, decode_state, encode_state
-from compactor.store import SessionStore, StoredEntry, StoredResult, Transaction
+from compactor.store import SessionStore, StaleError, StoredEntry, StoredResult, Transaction
 
 _T = TypeVar("_T")
+_OUTRUN = 3
+"""How often others may write while it is decided."""
 
 
 class Kept:
@@ -169,15 +171,43 @@ class Kept:
         `work` may be given a later state than the caller saw; it decides on what is here. It says
         what changes by `record`, `put` and `then`.
         """
-        self._after = []
         try:
-            with self.store.write(None) as tx:
-                if tx.base != self._version:
-                    self._take_up()
-                result = work(tx)
+            return self._write(None, work)
         except BaseException:
             self.forget()
             raise
+
+    def decide(self, decide: Callable[[], _T], write: Callable[[Transaction, _T], None]) -> _T:
+        """Decide on the session as it stands, and write what follows; nobody waits for the deciding.
+
+        Where another process wrote meanwhile it is decided anew, and once too often so, others are
+        kept from writing until it is done.
+        """
+
+        def both(tx: Transaction) -> _T:
+            decided = decide()
+            write(tx, decided)
+            return decided
+
+        for _ in range(_OUTRUN):
+            self.refresh()
+            try:
+                decided = decide()
+                self._write(self._version, lambda tx: write(tx, decided))  # noqa: B023
+                return decided
+            except StaleError:
+                self.forget()
+            except BaseException:
+                self.forget()
+                raise
+        return self.write(both)
+
+    def _write(self, version: int | None, work: Callable[[Transaction], _T]) -> _T:
+        self._after = []
+        with self.store.write(version) as tx:
+            if tx.base != self._version:
+                self._take_up()
+            result = work(tx)
         self._version = tx.version
         for change in self._after:
             change()
@@ -200,26 +230,13 @@ class Kept:
         """Change memory once the write is on the disk."""
         self._after.append(change)
 
-    def keep(self, tx: Transaction, matched: Matched, is_recall: Callable[[str], bool]) -> None:
-        """Store what is new in a request, and the branch that it makes."""
+    def keep(self, tx: Transaction, matched: Matched, entries: Sequence[StoredEntry]) -> None:
+        """Store what is new in a request, and the branch that it makes.
+
+        Args:
+            entries: `stored` of it.
+        """
         first = matched.keep
-        entries = []
-        for index in matched.new:
-            entry = matched.entries[index]
-            is_view = entry.kind is Kind.TOOL and is_recall(entry.name)
-            entries.append(
-                StoredEntry(
-                    seq=matched.labels[index],
-                    kind=entry.kind.value,
-                    digest=matched.digests[index - first],
-                    text=text_of(entry),
-                    name=entry.name,
-                    call_id=entry.call_id,
-                    facts=to_json(entry),
-                    about=entry.call.arguments if entry.call is not None else "",
-                    searchable=not is_view,
-                )
-            )
         if entries:
             tx.add_entries(entries)
         if matched.digests or len(matched.labels) != len(self.branch):
@@ -289,3 +306,25 @@ class Kept:
         """The facts of a result of the branch, if a session inserted it."""
         entry = self.entry_at(index)
         return self.facts_of(entry.call_id, entry.body) if entry.kind is Kind.TOOL else None
+
+
+def stored(matched: Matched, is_recall: Callable[[str], bool]) -> list[StoredEntry]:
+    """What is new in a request, as it is stored."""
+    entries = []
+    for index in matched.new:
+        entry = matched.entries[index]
+        is_view = entry.kind is Kind.TOOL and is_recall(entry.name)
+        entries.append(
+            StoredEntry(
+                seq=matched.labels[index],
+                kind=entry.kind.value,
+                digest=matched.digests[index - matched.keep],
+                text=text_of(entry),
+                name=entry.name,
+                call_id=entry.call_id,
+                facts=to_json(entry),
+                about=entry.call.arguments if entry.call is not None else "",
+                searchable=not is_view,
+            )
+        )
+    return entries

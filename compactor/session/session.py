@@ -38,10 +38,13 @@ from compactor.session.branch import Matched, lay
 from compactor.session.calls import call_of
 from compactor.session.editing import Edited, Editor, readout_shares
 from compactor.session.given_back import GivenBack, Known
-from compactor.session.kept import Kept
+from compactor.session.kept import Kept, stored
 from compactor.session.state import Mark
-from compactor.store import SqliteStore, Store, StoredResult, Transaction
+from compactor.store import SqliteStore, Store, StoredEntry, StoredResult, Transaction
 from compactor.transcript import Transcript
+
+_New = tuple[Matched, list[StoredEntry]]
+"""A request laid over the branch, and what of it is to be stored."""
 
 
 class Session:
@@ -255,13 +258,18 @@ class Session:
     def observe(self, request: Any) -> None:
         """Store what is new in a request, and decide nothing."""
 
-        def write(tx: Transaction) -> None:
-            given = read_request(request, None, self._format)
-            self._kept.keep(tx, self._laid(given.transcript), definitions.is_recall)
-            self._kept.put(tx, self._kept.state.counted(0))
+        kept = self._kept
+
+        def decide() -> _New:
+            matched = self._laid(read_request(request, None, self._format).transcript)
+            return matched, stored(matched, definitions.is_recall)
+
+        def write(tx: Transaction, new: _New) -> None:
+            kept.keep(tx, *new)
+            kept.put(tx, kept.state.counted(0))
 
         with self._lock:
-            self._kept.write(write)
+            kept.decide(decide, write)
 
     def compact_now(
         self, request: Any, *, cutoff: int, elide: Iterable[int | str] | None = None
@@ -533,9 +541,9 @@ class Session:
 
     def _prepare(self, request: Any, asked: Asked) -> Outcome:
         """Lay the request over the branch, decide, and have all of it on the disk."""
+        kept = self._kept
 
-        def write(tx: Transaction) -> Outcome:
-            kept = self._kept
+        def decide() -> tuple[Outcome, str, _New]:
             given = read_request(request, kept.take_workings(), self._format)
             matched = self._laid(given.transcript)
             own = Own(
@@ -548,16 +556,20 @@ class Session:
                 pins=kept.state.pins,
             )
             outcome = decide_over(given, self.policy, Journal(kept.records), wanted, own)
-            kept.keep(tx, matched, definitions.is_recall)
+            new = matched, stored(matched, definitions.is_recall)
+            return outcome, given.transcript.format, new
+
+        def write(tx: Transaction, decided: tuple[Outcome, str, _New]) -> None:
+            outcome, format_name, new = decided
+            kept.keep(tx, *new)
             kept.put(tx, kept.state.prepared_at(tx.next_number))
             added = outcome.journal.records[len(kept.records) :]
             if added:
                 kept.record(tx, *added)
-            self._describe(tx, given.transcript.format, outcome)
+            self._describe(tx, format_name, outcome)
             kept.then(lambda: kept.work_on(outcome.journal))
-            return outcome
 
-        outcome = self._kept.write(write)
+        outcome, *_ = kept.decide(decide, write)
         self._last = outcome
         return self._with_file(outcome) if self.policy.editing else outcome
 

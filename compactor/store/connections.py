@@ -74,19 +74,22 @@ class Connections:
             yield db
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
         """A write: committed at the end, rolled back by any exception.
 
         Errors of SQLite inside are the caller's to translate: the body is not only ours.
 
+        Args:
+            wait: for another writer.
+
         Raises:
-            StoreError: `store.locked` after `wait_ms`.
+            StoreError: `store.locked`, after `wait_ms` or at once.
         """
         if self._readonly:
             raise refused(READONLY, self.path)
         with self._borrowed() as db:
             with translated(self.path):
-                self._begin(db)
+                self._begin(db, self.wait_ms if wait else 0)
             yield db
             with translated(self.path):
                 if not self._is_ours(db):
@@ -121,18 +124,23 @@ class Connections:
             _never_close(db)
         self._busy = {}
 
-    def _begin(self, db: sqlite3.Connection) -> None:
+    def _begin(self, db: sqlite3.Connection, wait_ms: int) -> None:
+        if wait_ms != self.wait_ms:
+            db.execute(f"PRAGMA busy_timeout = {wait_ms}")
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             raise StoreError(
-                f"{LOCKED.message} ({self.wait_ms / 1000:g} s)",
+                f"{LOCKED.message} ({wait_ms / 1000:g} s)",
                 code=LOCKED.code,
                 path=str(self.path),
                 hint=LOCKED.hint,
             ) from error
+        finally:
+            if wait_ms != self.wait_ms:
+                db.execute(f"PRAGMA busy_timeout = {self.wait_ms}")
 
     @contextlib.contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:

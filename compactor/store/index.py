@@ -3,21 +3,25 @@
 It is given words, not texts: FTS5's own tokenizers know neither identifiers nor scripts without
 spaces, and differ between versions of SQLite. The newest texts of a session wait: they are read by
 every search instead (`waiting.py`), so that a write costs little, and most sessions are never
-indexed at all. Ranking and snippets read the texts (`search.py`).
+indexed at all. When too many wait they are indexed a slice at a time, each in a small write of its
+own, whose words were made before it began. Ranking and snippets read the texts (`search.py`).
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from compactor.store.texts import to_text
 from compactor.store.words import words
 
 BEHIND_CHARS = 8_000_000
-"""Texts of a session that may wait; a search reads them in some tenths of a second."""
+"""Texts of a session that may wait behind a write."""
+SEARCHED_CHARS = 500_000
+"""Texts that may wait for a search, which reads them; it has more of them indexed first."""
 SLICE_CHARS = 500_000
-"""Indexed at once when more than that waits."""
+"""Indexed at once."""
 _PLACED = (
     "SELECT p.body, b.data, p.about FROM place p JOIN body b ON b.id = p.body"
     " WHERE p.body BETWEEN ? AND ? ORDER BY p.body"
@@ -44,23 +48,47 @@ def remove(db: sqlite3.Connection, body: int, text: str, about: str) -> None:
     )
 
 
-def catch_up(
-    db: sqlite3.Connection, session: int, indexed: int, waiting: int, behind: int = BEHIND_CHARS
-) -> tuple[int, int]:
-    """Index the oldest waiting texts, if more than `behind` characters of them wait.
+class Slice(NamedTuple):
+    """The oldest texts of a session that wait, as the index is to hold them.
 
-    Returns:
-        how many bodies are indexed then, and how many characters wait.
+    before, last: numbers of the session's bodies: indexed so far, and with this.
+    chars: of the texts.
+    words: body → its words.
     """
-    if waiting <= behind:
-        return indexed, waiting
-    target = max(0, min(behind, waiting - SLICE_CHARS))
-    for body, text, about in placed(db, (session << 32) + indexed + 1, session + 1 << 32):
-        if waiting <= target:
+
+    before: int
+    last: int
+    chars: int
+    words: list[tuple[int, str]]
+
+
+def oldest(db: sqlite3.Connection, session: int, indexed: int) -> Slice:
+    """A slice of what waits. O(SLICE_CHARS), and one text more."""
+    base, chars, found = session << 32, 0, list[tuple[int, str]]()
+    for body, text, about in placed(db, base + indexed + 1, base + (1 << 32)):
+        found.append((body, " ".join(words_of(text, about))))
+        chars += len(text)
+        if chars >= SLICE_CHARS:
             break
-        add(db, body, text, about)
-        indexed, waiting = body - (session << 32), waiting - len(text)
-    return indexed, waiting
+    return Slice(indexed, found[-1][0] - base if found else indexed, chars, found)
+
+
+def put(db: sqlite3.Connection, session: int, piece: Slice) -> bool:
+    """Add a slice, unless another process was faster or made one of its bodies findable since."""
+    base = session << 32
+    row = db.execute(
+        "SELECT indexed = ?, (SELECT count(*) FROM place WHERE body BETWEEN ? AND ?) = ?"
+        " FROM session WHERE number = ? AND id IS NOT NULL",
+        (piece.before, base + piece.before + 1, base + piece.last, len(piece.words), session),
+    ).fetchone()
+    if row != (1, 1):
+        return False
+    db.executemany("INSERT INTO words(rowid, text) VALUES (?, ?)", piece.words)
+    db.execute(
+        "UPDATE session SET indexed = ?, waiting_chars = waiting_chars - ? WHERE number = ?",
+        (piece.last, piece.chars, session),
+    )
+    return True
 
 
 def newest(db: sqlite3.Connection, session: int, expression: str, limit: int) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from compactor.core.errors import StoreError
 from compactor.line_sum import line_sum
-from compactor.store import search
+from compactor.store import index, search
 from compactor.store.connections import Connections
 from compactor.store.failures import DAMAGED, translated
 from compactor.store.protocol import Found, StaleError, Stored, StoredEntry, StoredResult
@@ -90,6 +90,8 @@ class SqliteSession:
             transaction = SqliteTransaction(db, self._path, self._number, numbers)
             yield transaction
             transaction.finish(self._clock())
+        if transaction.waiting_chars > index.BEHIND_CHARS:
+            self._catch_up(index.BEHIND_CHARS)
 
     def entry(self, seq: int) -> StoredEntry:
         found = self.entries(seq, 1)
@@ -120,6 +122,7 @@ class SqliteSession:
         return self._result(row)
 
     def search(self, query: str, *, limit: int = 10) -> Found:
+        self._catch_up(index.SEARCHED_CHARS, wait=False)
         with self._connections.reading() as db:
             numbers = self._numbers(db)
             try:
@@ -131,6 +134,26 @@ class SqliteSession:
                     path=self._path,
                     hint="`rebuild_index` makes the index anew; `verify` says what else is wrong",
                 ) from error
+
+    def _catch_up(self, behind: int, *, wait: bool = True) -> None:
+        """Index the oldest texts while more than so many characters wait.
+
+        What keeps it from going on (another writer, a full disk, a file for reading only) is no
+        error: a search reads what waits, and the next call catches up.
+        """
+        with contextlib.suppress(StoreError):
+            while (piece := self._oldest(behind)) is not None:
+                with self._connections.writing(wait=wait) as db, translated(self._path):
+                    if not index.put(db, self._number, piece):
+                        return
+
+    def _oldest(self, behind: int) -> index.Slice | None:
+        with self._connections.reading() as db:
+            numbers = self._numbers(db)
+            if numbers.waiting_chars <= behind:
+                return None
+            piece = index.oldest(db, self._number, numbers.indexed)
+            return piece if piece.words else None
 
     def _numbers(self, db: sqlite3.Connection) -> Numbers:
         row = db.execute(

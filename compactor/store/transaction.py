@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from compactor.core.errors import StoreError
 from compactor.line_sum import line_sum
-from compactor.store import index
 from compactor.store.bodies import Bodies, head_of
 from compactor.store.failures import translated
 from compactor.store.protocol import StoredEntry, StoredResult
@@ -84,6 +83,11 @@ class SqliteTransaction:
         """The session's, once this is committed."""
         return self._was.version + self._wrote
 
+    @property
+    def waiting_chars(self) -> int:
+        """Of texts that can be found but are not in the index."""
+        return self._was.waiting_chars + self._bodies.waiting_chars
+
     def add_entries(self, entries: Sequence[StoredEntry]) -> None:
         with self._writing():
             for entry in entries:
@@ -144,13 +148,10 @@ class SqliteTransaction:
         if not self._wrote:
             return
         with self._writing():
-            waiting = self._was.waiting_chars + self._bodies.waiting_chars
-            indexed, waiting = index.catch_up(self._db, self._session, self._was.indexed, waiting)
             numbers = self._is._replace(
                 version=self.version,
                 bodies=self._bodies.count,
-                indexed=indexed,
-                waiting_chars=waiting,
+                waiting_chars=self.waiting_chars,
                 size_bytes=self._was.size_bytes + self._bodies.new_bytes,
             )
             values = numbers._asdict() | self._about | {"updated_ms": now_ms}

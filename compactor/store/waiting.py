@@ -79,7 +79,7 @@ def _pattern(parts: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def waiting(db: sqlite3.Connection, session: int, indexed: int) -> list[Waiting]:
-    """The texts that wait, newest first. O(their size), which `index.BEHIND_CHARS` bounds."""
+    """The texts that wait, newest first. O(their size), which `index.py` bounds."""
     first, last = (session << 32) + indexed + 1, (session + 1 << 32) - 1
     texts = [Waiting(*each) for each in index.placed(db, first, last)]
     return texts[::-1]
