@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from benchmarks import calls, counting, files
+from benchmarks import calls, counting, files, stores
 from benchmarks.measure import Table, lines
 
 
@@ -18,10 +18,14 @@ class Sizes(NamedTuple):
     session_bytes: int
     explained: int
     counted_bytes: int
+    inserts: int
+    stored: Sequence[int]
 
 
-FULL = Sizes((100, 1_000, 10_000, 100_000), 12_000_000, 5_000, 12_000_000)
-TINY = Sizes((20, 40), 60_000, 20, 30_000)
+FULL = Sizes(
+    (100, 1_000, 10_000, 100_000), 12_000_000, 5_000, 12_000_000, 1_000, (100, 10_000, 1_000_000)
+)
+TINY = Sizes((20, 40), 60_000, 20, 30_000, 20, (20, 200))
 
 BENCHMARKS: Mapping[str, Callable[[Sizes], Table]] = {
     "one-more": lambda sizes: calls.one_more(sizes.histories),
@@ -29,6 +33,10 @@ BENCHMARKS: Mapping[str, Callable[[Sizes], Table]] = {
     "whole": lambda sizes: calls.whole(sizes.histories),
     "session": lambda sizes: files.large(sizes.session_bytes),
     "command": lambda sizes: files.command_line(sizes.explained),
+    "insert": lambda sizes: stores.inserts(sizes.inserts),
+    "recall-seq": lambda sizes: stores.by_seq(sizes.stored),
+    "recall-words": lambda sizes: stores.by_words(sizes.stored[-1]),
+    "write-lock": lambda sizes: stores.write_lock(sizes.histories[-2], 80),
     "count": lambda sizes: counting.speed(sizes.counted_bytes),
 }
 """Name → a benchmark of these sizes."""

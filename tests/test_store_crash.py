@@ -17,7 +17,7 @@ from tests.store_workers import states, write_all
 
 
 class Stopped(sqlite3.Connection):
-    """SQLite asks whether to stop once more when it has committed, and then says that it has not."""
+    """Once it has committed SQLite asks whether to stop once more, and would say that it has."""
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if statement == "COMMIT":

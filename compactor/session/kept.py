@@ -178,7 +178,7 @@ class Kept:
             raise
 
     def decide(self, decide: Callable[[], _T], write: Callable[[Transaction, _T], None]) -> _T:
-        """Decide on the session as it stands, and write what follows; nobody waits for the deciding.
+        """Decide on the session as it stands, then write what follows: others wait for that only.
 
         Where another process wrote meanwhile it is decided anew, and once too often so, others are
         kept from writing until it is done.

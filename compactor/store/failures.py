@@ -75,10 +75,21 @@ PROBLEMS: Mapping[int, Problem] = {
 _FAILED = Problem("store.failed", "SQLite refused", "please report it")
 
 
-def failure(error: sqlite3.Error, path: Path | str) -> StoreError:
-    """An error of SQLite as ours."""
+class OtherKindError(ValueError):
+    """A column does not hold what is ever written to it."""
+
+
+REASONS = (sqlite3.Error, UnicodeDecodeError, OtherKindError)
+"""What reading a damaged file may raise; text is no UTF-8 then, even in an error of SQLite's."""
+
+
+def failure(
+    error: sqlite3.Error | UnicodeDecodeError | OtherKindError, path: Path | str
+) -> StoreError:
+    """An error of SQLite, or of what it gave, as ours."""
     code = getattr(error, "sqlite_errorcode", None)
     problem = _FAILED if code is None else PROBLEMS.get(code & 0xFF, _FAILED)
+    problem = problem if isinstance(error, sqlite3.Error) else DAMAGED
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreError(
         f"{problem.message} [{name}: {error}]",
@@ -97,7 +108,7 @@ def translated(path: Path | str) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
+    except REASONS as error:
         raise failure(error, path) from error
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from compactor.store.texts import to_text
 from compactor.store.words import words
 
-BEHIND_CHARS = 8_000_000
+BEHIND_CHARS = 4_000_000
 """Texts of a session that may wait behind a write."""
 SEARCHED_CHARS = 500_000
 """Texts that may wait for a search, which reads them; it has more of them indexed first."""

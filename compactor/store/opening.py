@@ -16,7 +16,7 @@ from pathlib import Path
 from compactor.core.errors import StoreError
 from compactor.store import schema
 from compactor.store.connections import Connections, is_open
-from compactor.store.failures import FOREIGN, READONLY, UNREADABLE, Problem, refused
+from compactor.store.failures import FOREIGN, READONLY, REASONS, UNREADABLE, Problem, refused
 
 _MISSING = Problem(
     "store.missing", "there is no such store", "name the file of a store, or let it be made"
@@ -90,7 +90,7 @@ def _has_tables(path: Path) -> bool:
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
         try:
             return db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
-        except sqlite3.DatabaseError:  # it may be whole together with its log
+        except REASONS:  # it may be whole together with its log
             return False
 
 

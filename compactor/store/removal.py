@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 
 from compactor.store import index
@@ -22,8 +23,8 @@ def remove_some(db: sqlite3.Connection, session: int) -> None:
     )
     (indexed,) = db.execute("SELECT indexed FROM session WHERE number = ?", (session,)).fetchone()
     for body, about in placed.fetchall():
-        (data,) = db.execute("SELECT data FROM body WHERE id = ?", (body,)).fetchone()
-        if body <= base + indexed:
+        data = _data(db, body)
+        if body <= base + indexed and data:  # where it is lost, `rebuild_index` forgets its words
             index.remove(db, body, to_text(data), to_text(about))
         db.execute("DELETE FROM place WHERE body = ?", (body,))
         size += len(data)
@@ -39,3 +40,11 @@ def remove_some(db: sqlite3.Connection, session: int) -> None:
             return
     db.execute("DELETE FROM state WHERE session = ?", (session,))
     db.execute("DELETE FROM session WHERE number = ?", (session,))
+
+
+def _data(db: sqlite3.Connection, body: int) -> bytes:
+    """A text as it was written; b"" where it is lost. A damaged session can be removed too."""
+    row = db.execute("SELECT data, digest FROM body WHERE id = ?", (body,)).fetchone()
+    data, digest = row or (None, None)
+    whole = isinstance(data, bytes) and hashlib.sha256(data).digest() == digest
+    return data if whole else b""

@@ -14,7 +14,7 @@ from compactor.store import index, search
 from compactor.store.connections import Connections
 from compactor.store.failures import DAMAGED, translated
 from compactor.store.protocol import Found, StaleError, Stored, StoredEntry, StoredResult
-from compactor.store.texts import to_text
+from compactor.store.texts import bytes_of, to_text
 from compactor.store.transaction import (
     MOST,
     NUMBERS,
@@ -161,7 +161,11 @@ class SqliteSession:
         ).fetchone()
         if row is None:
             raise self._unknown("store.unknown_session", f"session {self._id} was deleted")
-        return Numbers(*row)
+        numbers = Numbers(*row)
+        counts = (each for each in numbers if each is not numbers.record_sum)
+        if not isinstance(numbers.record_sum, str) or not all(map(_is_count, counts)):
+            raise self._damaged("the row")
+        return numbers
 
     def _records(self, db: sqlite3.Connection, wanted: str, start: int) -> list[bytes]:
         before = db.execute("SELECT sum FROM record WHERE id = ?", (self._base + start - 1,))
@@ -172,7 +176,7 @@ class SqliteSession:
         )
         records: list[bytes] = []
         for data, given in rows:
-            last = line_sum(last, data)
+            last = line_sum(last, bytes_of(data))
             if last != given:
                 raise self._damaged(f"record {start + len(records)}")
             records.append(data)
@@ -199,7 +203,7 @@ class SqliteSession:
             return b""
         if row_sum(self._number, row[:1]) != row[1]:
             raise self._damaged("the state")
-        return bytes(row[0])
+        return bytes_of(row[0])
 
     def _entry(self, row: tuple[Any, ...]) -> StoredEntry:
         seq, columns, given, bodies = row[0] - self._base, row[1:10], row[10], row[11:]
@@ -239,7 +243,7 @@ class SqliteSession:
         if row_sum(number, (*columns, text_digest, facts_digest)) != given:
             raise self._damaged(what)
         for data, digest in ((text, text_digest), (facts, facts_digest)):
-            if digest and hashlib.sha256(data).digest() != digest:
+            if digest and hashlib.sha256(bytes_of(data)).digest() != digest:
                 raise self._damaged(what)
         return text, facts
 
@@ -253,3 +257,7 @@ class SqliteSession:
 
     def _unknown(self, code: str, message: str) -> StoreError:
         return StoreError(message, code=code, path=self._path)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 62

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from compactor.core.errors import Finding
 from compactor.line_sum import line_sum
 from compactor.store import index
+from compactor.store.failures import REASONS
+from compactor.store.texts import bytes_of
 from compactor.store.transaction import MOST, NUMBERS, Numbers, row_sum
 
 _TABLES = ("body", "entry", "result", "record", "live")
@@ -40,7 +42,7 @@ def findings(db: sqlite3.Connection, path: str, session: int | None) -> list[Fin
                 said = _session(db, number, Numbers(*numbers))
                 found += (f"session {name}: {each}" for each in said)
         found += _index(db, session)
-    except sqlite3.DatabaseError as error:
+    except REASONS as error:
         found.append(f"it cannot be read further: {error}")
     return [Finding("store_damaged", each, path) for each in found]
 
@@ -95,7 +97,8 @@ def _contiguous(
 
 def _bodies(db: sqlite3.Connection, session: int) -> Iterator[str]:
     rows = db.execute("SELECT id, digest, data FROM body WHERE id BETWEEN ? AND ?", _range(session))
-    wrong = (row & MOST for row, digest, data in rows if hashlib.sha256(data).digest() != digest)
+    found = ((row, digest, hashlib.sha256(bytes_of(data)).digest()) for row, digest, data in rows)
+    wrong = (row & MOST for row, digest, derived in found if derived != digest)
     yield from _said("texts that are not what was written", wrong)
 
 
@@ -121,7 +124,7 @@ def _records(db: sqlite3.Connection, session: int, wanted: str) -> Iterator[str]
         "SELECT id, data, sum FROM record WHERE id BETWEEN ? AND ? ORDER BY id", _range(session)
     )
     for row, data, given in rows:
-        last = line_sum(last, data)
+        last = line_sum(last, bytes_of(data))
         if last != given:
             yield f"record {row & MOST} of the journal is not what was written"
             return
