@@ -46,5 +46,6 @@ def _data(db: sqlite3.Connection, body: int) -> bytes:
     """A text as it was written; b"" where it is lost. A damaged session can be removed too."""
     row = db.execute("SELECT data, digest FROM body WHERE id = ?", (body,)).fetchone()
     data, digest = row or (None, None)
-    whole = isinstance(data, bytes) and hashlib.sha256(data).digest() == digest
-    return data if whole else b""
+    if isinstance(data, bytes) and hashlib.sha256(data).digest() == digest:
+        return data
+    return b""
