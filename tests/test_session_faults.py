@@ -161,5 +161,5 @@ def test_a_call_that_asyncio_cancels_is_finished_all_the_same(tmp_path: Path) ->
 def test_every_call_of_a_session_is_there_for_asyncio() -> None:
     own = {name for name in dir(Session) if not name.startswith("_")}
     there = {name for name in dir(AsyncSession) if not name.startswith("_")}
-    assert own - there == {"journal", "kept", "editor", "index_of"}
+    assert own - there == {"journal", "kept", "editor", "index_of", "policy"}
     assert there - own == set()

@@ -13,14 +13,12 @@ from compactor.core import mirror, mirror_changes, revise
 from compactor.core.diff import unified
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
-from compactor.core.journal import active
 from compactor.core.model import Entry
 from compactor.core.records import (
     AnyRecord,
     DeclinedRecord,
     EditRecord,
     PassRecord,
-    ReadoutRecord,
     RewindRecord,
     StubsRecord,
     SummaryRecord,
@@ -148,26 +146,6 @@ class Editor:
         """Tokens of the view as it stands."""
         return self._stand()[0].estimate
 
-    def readout(self, before: int, after: int, window: int, shares: Sequence[int]) -> int | None:
-        """The share that a result takes the context past and that is to be told; None mostly.
-
-        A share is told once; when the context falls below it, it is told again.
-        """
-        told = max((r.share for r in self._standing() if isinstance(r, ReadoutRecord)), default=0)
-        was, now = before * 1000 // window, after * 1000 // window
-        if was < told:
-            told = max((share for share in shares if share <= was), default=0)
-        passed = max((share for share in shares if share <= now), default=0)
-        return passed if passed > told else None
-
-    def tell(self, tx: Transaction, share: int) -> None:
-        """Record that a share was told."""
-        if self._kept.begun:
-            self._record(tx, ReadoutRecord(len(self._kept.branch), share))
-
-    def _standing(self) -> Sequence[AnyRecord]:
-        return active(self._kept.records).records if self._kept.records else ()
-
     def _edit(self, make: Maker) -> Edited:
         """One batch on the view as it stands."""
 
@@ -196,15 +174,7 @@ class Editor:
             fold.seen = len(self._kept.records)
 
     def _declined(self, tx: Transaction, code: str) -> None:
-        self._record(tx, DeclinedRecord(len(self._kept.branch), code))
-
-    def _record(self, tx: Transaction, record: AnyRecord) -> None:
-        """A record that shows nothing; the workings need not see it."""
-        fold = self._kept.fold()
-        is_current = fold is not None and fold.seen == len(self._kept.records)
-        self._kept.record(tx, record)
-        if is_current:
-            self._kept.then(lambda: setattr(fold, "seen", len(self._kept.records)))
+        self._kept.note(tx, DeclinedRecord(len(self._kept.branch), code))
 
     def _receipt(self, receipt: Receipt) -> str:
         texts = self._texts
@@ -238,23 +208,3 @@ class Editor:
             return self._original(entry)
         parts = [texts.get(i, part.text) for i, part in enumerate(entry.parts) if part.text]
         return "\n".join([*parts, *(f"[{call.name}] {call.arguments}" for call in entry.calls)])
-
-
-def readout_shares(
-    remind_at: Sequence[int], threshold: int, window: int, last_margin: int, *, passes: bool
-) -> list[int]:
-    """Shares of the window, per mille, past which a result says how full it is.
-
-    With passes the last one lies `last_margin` below their trigger; one that is not above an
-    earlier share is dropped.
-    """
-    if not remind_at:
-        return []
-    shares = list(remind_at)
-    if passes:
-        shares[-1] = threshold * 1000 // window - last_margin
-    kept: list[int] = []
-    for share in shares:
-        if share > 0 and (not kept or share > kept[-1]):
-            kept.append(share)
-    return kept

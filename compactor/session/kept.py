@@ -248,6 +248,14 @@ class Kept:
         self.workings = None
         self._view = None
 
+    def note(self, tx: Transaction, record: AnyRecord) -> None:
+        """Append a record that shows nothing; the workings need not see it."""
+        fold = self.fold()
+        is_current = fold is not None and fold.seen == len(self.records)
+        self.record(tx, record)
+        if fold is not None and is_current:
+            self.then(lambda: setattr(fold, "seen", len(self.records)))
+
     def _remember(self, records: Sequence[AnyRecord]) -> None:
         self.records += records
         self._view = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,34 +16,26 @@ import msgspec
 
 from compactor.core import hygiene
 from compactor.core.count import Counter
-from compactor.core.departure import departure, surviving
-from compactor.core.errors import EditError, Finding, InputError, StoreError
+from compactor.core.errors import Finding, InputError, StoreError
 from compactor.core.facts import insertion_key
-from compactor.core.fold import Fold
-from compactor.core.journal import Journal, active
+from compactor.core.journal import Journal
 from compactor.core.model import Call
 from compactor.core.policy import Policy
-from compactor.core.records import AnyRecord, InsertionRecord, RecallOff
-from compactor.core.resume import learn
+from compactor.core.records import InsertionRecord, RecallOff
 from compactor.core.settings import Forced
-from compactor.core.view import View, view_of
-from compactor.formats.lens import Revisions
 from compactor.loop import loop
 from compactor.models import ModelTable
 from compactor.numbers import context_numbers
-from compactor.request import Asked, Outcome, Own, decide_over, read_request, stand
-from compactor.session import context_file, definitions, recalls, turns
-from compactor.session.branch import Matched, lay
+from compactor.request import Asked, Outcome
+from compactor.session import definitions, recalls, turns
 from compactor.session.calls import call_of
-from compactor.session.editing import Edited, Editor, readout_shares
-from compactor.session.given_back import GivenBack, Known
-from compactor.session.kept import Kept, stored
+from compactor.session.editing import Edited, Editor
+from compactor.session.kept import Kept
+from compactor.session.live_file import LiveFile
+from compactor.session.readouts import readout
+from compactor.session.requests import Requests
 from compactor.session.state import Mark
-from compactor.store import SqliteStore, Store, StoredEntry, StoredResult, Transaction
-from compactor.transcript import Transcript
-
-_New = tuple[Matched, list[StoredEntry]]
-"""A request laid over the branch, and what of it is to be stored."""
+from compactor.store import SqliteStore, Store, StoredResult, Transaction
 
 
 class Session:
@@ -71,19 +62,15 @@ class Session:
         owns_store: bool = False,
     ) -> None:
         self.id = session_id
-        self.policy = policy or Policy()
         self._format = format
-        self._counter = counter
-        self._models = models
         self._store = store
         self._owns_store = owns_store
         self._lock = threading.RLock()
         self._kept = Kept(store.session(session_id, create=create))
-        self._context_dir = context_dir
+        policy = policy or Policy()
+        self._requests = Requests(self._kept, session_id, policy, format, counter, models)
+        self._file = LiveFile(self._kept, session_id, context_dir)
         self._forgets = False
-        self._is_written = False
-        self._last: Outcome | None = None
-        self._about: tuple[str, str] | None = None
 
     @classmethod
     def open(
@@ -141,9 +128,8 @@ class Session:
     def close(self) -> None:
         """Give up the store, if this session opened it. What lies in a file is not lost."""
         with self._lock:
-            folder = self._kept.state.folder
-            if self._forgets and folder:
-                context_file.remove(folder)
+            if self._forgets:
+                self._file.remove()
             if self._owns_store:
                 self._store.close()
 
@@ -190,7 +176,7 @@ class Session:
         )
 
         with self._lock:
-            told = self._file_answer() if self.policy.editing else ""
+            told = self._file.answer(self.editor) if self.policy.editing else ""
             return self._kept.write(lambda tx: self._inserted(tx, asked, given, told))
 
     def _inserted(self, tx: Transaction, asked: Call, given: hygiene.Insertion, told: str) -> Any:
@@ -252,24 +238,13 @@ class Session:
             breakpoints=place_breakpoints,
         )
         with self._lock:
-            self.policy = policy or self.policy
-            return self._prepare(request, asked)
+            self._requests.policy = policy or self.policy
+            return self._with_file(self._requests.prepare(request, asked))
 
     def observe(self, request: Any) -> None:
         """Store what is new in a request, and decide nothing."""
-
-        kept = self._kept
-
-        def decide() -> _New:
-            matched = self._laid(read_request(request, None, self._format).transcript)
-            return matched, stored(matched, definitions.is_recall)
-
-        def write(tx: Transaction, new: _New) -> None:
-            kept.keep(tx, *new)
-            kept.put(tx, kept.state.counted(0))
-
         with self._lock:
-            kept.decide(decide, write)
+            self._requests.observe(request)
 
     def compact_now(
         self, request: Any, *, cutoff: int, elide: Iterable[int | str] | None = None
@@ -284,7 +259,7 @@ class Session:
             self.observe(request)
             wanted = None if elide is None else tuple(map(self.index_of, elide))
             forced = Forced(self._kept.position(cutoff), wanted)
-            return self._prepare(request, Asked(forced=forced))
+            return self._with_file(self._requests.prepare(request, Asked(forced=forced)))
 
     def recall(
         self,
@@ -335,11 +310,9 @@ class Session:
         """What the system prompt should tell the model about ids, markers and recall."""
         with self._lock:
             self._kept.refresh()
-            if self.policy.editing:
-                self._folder()
-            state = self._kept.state
-            path = context_file.path_in(state.folder) if state.folder else ""
-            return definitions.prompt(self.policy, recallable=not state.recall_off, path=path)
+            path = self._file.path() if self.policy.editing else ""
+            is_recallable = not self._kept.state.recall_off
+            return definitions.prompt(self.policy, recallable=is_recallable, path=path)
 
     def before_request(self) -> str:
         """Write the context file; `prepare` does it too when editing is on.
@@ -353,7 +326,7 @@ class Session:
             StoreError: `store.unwritable`.
         """
         with self._lock:
-            return self._write_file()
+            return self._file.write(self.editor)
 
     def after_call(self, call: Any, result: Any) -> Any:
         """The result of a call with what it did to the context file, and how full the window is.
@@ -367,7 +340,7 @@ class Session:
         with self._lock:
             if not self.policy.editing:
                 return result
-            told = self._file_answer()
+            told = self._file.answer(self.editor)
             output = hygiene.output_of(result)
 
             def write(tx: Transaction) -> Any:
@@ -386,7 +359,9 @@ class Session:
     @property
     def editor(self) -> Editor:
         """Edits of the context, for the tools and for a person."""
-        return Editor(self._kept, self._stand, protect_first_user=self.policy.protect_first_user)
+        return Editor(
+            self._kept, self._requests.stand, protect_first_user=self.policy.protect_first_user
+        )
 
     def apply_file(self, text: str | None = None, *, during_call: bool = True) -> Edited:
         """Make the changes that the context file shows.
@@ -399,36 +374,14 @@ class Session:
             EditError: they were refused; the file is written anew.
         """
         with self._lock:
-            try:
-                if text is None:
-                    text = context_file.read(self._folder())
-                if during_call:
-                    edited = self.editor.apply_file(text, self.id)
-                elif self._is_ours(text):
-                    edited = Edited("", None)
-                else:
-                    raise EditError(
-                        "the context file was changed outside a call",
-                        code="edit.outside_call",
-                        path="file",
-                    )
-            except EditError as error:
-                if error.code == "edit.outside_call" or text is None:
-                    self.editor.decline(error.code)
-                self._write_file(anew=True)
-                raise
-            if edited.receipt is not None:
-                self._write_file(anew=True)
-            return edited
+            return self._file.apply(self.editor, text, during_call=during_call)
 
     def delete(self) -> None:
         """Remove the session with all its originals, and its context file. For good."""
         with self._lock:
             self._kept.refresh()
-            folder = self._kept.state.folder
             self._store.delete(self.id)
-            if folder:
-                context_file.remove(folder)
+            self._file.remove()
 
     def summarised(self, text: str, upto: int | None = None) -> str:
         """Show a summary instead of everything below a seq; results can still be recalled.
@@ -443,7 +396,7 @@ class Session:
         """
 
         def write(tx: Transaction) -> str:
-            return turns.summarise(self._kept, tx, text, upto, self._settled(tx))
+            return turns.summarise(self._kept, tx, text, upto, self._requests.settled(tx))
 
         with self._lock:
             return self._kept.write(write)
@@ -451,7 +404,7 @@ class Session:
     def mark(self) -> Mark:
         """A place to rewind to: what stands now."""
         with self._lock:
-            return self._kept.write(lambda tx: turns.mark(self._kept, self._begun(tx)))
+            return self._kept.write(lambda tx: turns.mark(self._kept, self._requests.begun(tx)))
 
     def rewind(self, to: int | Mark) -> None:
         """Take back turns: entries from a seq on, or all since a mark, and what they led to.
@@ -460,7 +413,7 @@ class Session:
             InputError: `input.shape` for a mark of another branch.
         """
         with self._lock:
-            self._kept.write(lambda tx: turns.rewind(self._kept, tx, to, self._begun(tx)))
+            self._kept.write(lambda tx: turns.rewind(self._kept, tx, to, self._requests.begun(tx)))
 
     def pin(self, *seqs: int) -> None:
         """Keep entries verbatim from the next request on."""
@@ -480,7 +433,7 @@ class Session:
         def write(tx: Transaction) -> None:
             if self._kept.state.recall_off:
                 return
-            if self._begun(tx):
+            if self._requests.begun(tx):
                 self._kept.record(tx, RecallOff(len(self._kept.branch)))
             self._kept.put(tx, self._kept.state.without_recall())
             self._kept.then(self._kept.forget)
@@ -494,7 +447,8 @@ class Session:
         Args:
             usage: `response.usage` of any provider, or a mapping of its shape.
         """
-        estimate = self._last.report.tokens_after if self._last is not None else 0
+        last = self._requests.last
+        estimate = last.report.tokens_after if last is not None else 0
         with self._lock:
             self._kept.write(
                 lambda tx: self._kept.put(tx, self._kept.state.with_usage(usage, estimate))
@@ -503,13 +457,17 @@ class Session:
     def context(self) -> dict[str, Any]:
         """What fills the window, as `compactor context --json` says it, and recorded usage."""
         with self._lock:
-            fold = self._kept.fold()
-            if self._last is None or fold is None:
+            fold, last = self._kept.fold(), self._requests.last
+            if last is None or fold is None:
                 raise InputError(
                     "no request was prepared yet", code="input.shape", hint="call prepare first"
                 )
-            numbers = context_numbers(self._last.report, fold, self._kept.records)
+            numbers = context_numbers(last.report, fold, self._kept.records)
             return numbers | {"usage": self._kept.state.usage_numbers()}
+
+    @property
+    def policy(self) -> Policy:
+        return self._requests.policy
 
     @property
     def journal(self) -> Journal:
@@ -539,44 +497,12 @@ class Session:
                     return index
         raise StoreError(f"no entry {name!r} is on the live branch", code="recall.unknown")
 
-    def _prepare(self, request: Any, asked: Asked) -> Outcome:
-        """Lay the request over the branch, decide, and have all of it on the disk."""
-        kept = self._kept
-
-        def decide() -> tuple[Outcome, str, _New]:
-            given = read_request(request, kept.take_workings(), self._format)
-            matched = self._laid(given.transcript)
-            own = Own(
-                matched.entries, matched.labels, kept.text_of_result, matched.carried, self.id
-            )
-            wanted = asked._replace(
-                counter=self._counter,
-                models=self._models,
-                recallable=not kept.state.recall_off,
-                pins=kept.state.pins,
-            )
-            outcome = decide_over(given, self.policy, Journal(kept.records), wanted, own)
-            new = matched, stored(matched, definitions.is_recall)
-            return outcome, given.transcript.format, new
-
-        def write(tx: Transaction, decided: tuple[Outcome, str, _New]) -> None:
-            outcome, format_name, new = decided
-            kept.keep(tx, *new)
-            kept.put(tx, kept.state.prepared_at(tx.next_number))
-            added = outcome.journal.records[len(kept.records) :]
-            if added:
-                kept.record(tx, *added)
-            self._describe(tx, format_name, outcome)
-            kept.then(lambda: kept.work_on(outcome.journal))
-
-        outcome, *_ = kept.decide(decide, write)
-        self._last = outcome
-        return self._with_file(outcome) if self.policy.editing else outcome
-
     def _with_file(self, outcome: Outcome) -> Outcome:
         """Write the context file for a request that is stored; that it cannot be is a finding."""
+        if not self.policy.editing:
+            return outcome
         try:
-            self._write_file()
+            self._file.write(self.editor)
         except StoreError as error:
             found = Finding("context_file_not_written", error.message, error.path)
             report = outcome.report
@@ -584,145 +510,7 @@ class Session:
             return msgspec.structs.replace(outcome, report=report)
         return outcome
 
-    def _stand(self) -> tuple[Fold, list[AnyRecord]]:
-        """The fold over the branch as it is, and the journal's records, begun if need be."""
-        kept = self._kept
-        fold = kept.fold()
-        if fold is not None and fold.labels == kept.branch.seqs:
-            if learn(fold, kept.records):
-                return fold, kept.records
-            kept.forget()
-        entries, labels = kept.entries(), kept.branch.seqs
-        own = Own(entries, labels, kept.text_of_result, frozenset(), self.id)
-        asked = Asked(
-            counter=self._counter,
-            models=self._models,
-            recallable=not kept.state.recall_off,
-            pins=kept.state.pins,
-        )
-        resumed = stand(Journal(kept.records), self.policy, asked, own)
-        return resumed.fold, resumed.records
-
-    def _settled(self, tx: Transaction) -> Sequence[AnyRecord]:
-        """The journal with its header, fitting the branch: what was observed may depart from it."""
-        kept, (_, records) = self._kept, self._stand()
-        kept.record(tx, *records[len(kept.records) :])
-        return records
-
-    def _begun(self, tx: Transaction) -> Sequence[AnyRecord]:
-        """The same where the journal has begun; else none."""
-        return self._settled(tx) if self._kept.begun else ()
-
     def _readout(self, tx: Transaction, asked: Call, body: str) -> str:
-        """The line that a result ends with when it takes the context past a share."""
         if not self.policy.editing:
             return ""
-        fold, records = self._stand()
-        texts, rules = loop().editing, fold.rules
-        given = self.policy.remind_at
-        shares = readout_shares(
-            texts.remind_at if given is None else given,
-            rules.threshold,
-            rules.window,
-            self.policy.last_margin if self.policy.last_margin is not None else texts.last_margin,
-            passes=rules.acts,
-        )
-        kept, measure = self._kept, fold.measure
-        call = measure.texts((asked.name, asked.arguments)) + measure.rewritten("")
-        before = fold.estimate + kept.state.since + (0 if kept.is_asked(asked.id) else call)
-        after = before + measure.rewritten(body)
-        kept.put(tx, kept.state.counted(after - fold.estimate))
-        share = self.editor.readout(before, after, rules.window, shares)
-        if share is None:
-            return ""
-        if kept.begun:
-            kept.record(tx, *records[len(kept.records) :])
-            self.editor.tell(tx, share)
-        form = texts.readout_code if self.policy.code_mode else texts.readout
-        percent = after * 100 // rules.window
-        return form.format(tokens=f"{after:,}", window=f"{rules.window:,}", percent=percent)
-
-    def _file_answer(self) -> str:
-        """What a call did to the context file, for the model; "" mostly."""
-        texts, state = loop().editing, self._kept.state
-        if not state.written or not (self._is_written or context_file.exists(state.folder)):
-            return ""
-        try:
-            text = context_file.read(state.folder)
-            if self._is_ours(text):
-                return ""
-            edited = self.apply_file(text)
-        except EditError as error:
-            self._write_file(anew=True)
-            return texts.refused.format(why=error.message)
-        return texts.applied.format(receipt=edited.text) if edited.receipt else ""
-
-    def _is_ours(self, text: str) -> bool:
-        """Whether the context file is as it was written last.
-
-        A process that ended while it wrote may have left it as it was before.
-        """
-        written = self._kept.state.written
-        return context_file.digest(text) in (written[:1] if self._is_written else written)
-
-    def _folder(self) -> str:
-        """The directory of the context file, made where there is none."""
-        if not self._kept.state.folder:
-            folder = context_file.new_folder(self._context_dir)
-            self._kept.write(lambda tx: self._kept.put(tx, self._kept.state.filed(folder)))
-        return self._kept.state.folder
-
-    def _write_file(self, *, anew: bool = False) -> str:
-        """Write the context file as the view stands."""
-        folder, kept = self._folder(), self._kept
-        if not anew and kept.state.written:
-            self._decline_changes(folder)
-        text = self.editor.file(self.id)
-        digest = context_file.digest(text)
-        if kept.state.written[:1] != (digest,):
-            kept.write(lambda tx: kept.put(tx, kept.state.writing(digest)))
-        path = context_file.write(folder, text)
-        self._is_written = True
-        return path
-
-    def _decline_changes(self, folder: str) -> None:
-        """A file that was changed outside a call."""
-        if not self._is_written and not context_file.exists(folder):
-            return
-        try:
-            changed = not self._is_ours(context_file.read(folder))
-        except EditError:
-            changed = True
-        if changed:
-            self.editor.decline("edit.outside_call")
-
-    def _laid(self, transcript: Transcript) -> Matched:
-        """A request over the branch.
-
-        Where it departs from what records speak of, those fall; a text that only they showed is no
-        longer ours, and stands as the harness gave it.
-        """
-        kept = self._kept
-        matched = self._lay(transcript, kept.view(), kept.ours())
-        if matched.keep == len(kept.branch):
-            return matched
-        departed = departure(matched.entries, kept.records, loop().reasoning.removed)
-        if departed is None:
-            return matched
-        standing = active(kept.records).records
-        stay = standing[: surviving(standing, departed)]
-        return self._lay(transcript, view_of(stay), GivenBack(stay))
-
-    def _lay(self, transcript: Transcript, view: View, ours: GivenBack) -> Matched:
-        kept, lens = self._kept, transcript.lens
-        known = Known(kept.branch.digests, view.known, kept.entry_at, ours)
-        block_of = partial(lens.block_of, transcript.root) if isinstance(lens, Revisions) else None
-        return lay(transcript.entries, kept.branch, view, kept.next_seq, known, block_of)
-
-    def _describe(self, tx: Transaction, format_name: str, outcome: Outcome) -> None:
-        """What lists of sessions say."""
-        header = outcome.journal.header
-        about = (format_name, header.model if header else "")
-        if about != self._about:
-            tx.put_about(format_name=about[0], model=about[1])
-            self._about = about
+        return readout(self._kept, self._requests.stand(), self.policy, tx, asked, body)
