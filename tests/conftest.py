@@ -53,7 +53,11 @@ def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-NEEDS = {"test_bugs.py": SHARED / "bugs", "test_transcripts.py": SHARED / "transcripts"}
+NEEDS = {
+    "test_bugs.py": SHARED / "bugs",
+    "test_bugs_sessions.py": SHARED / "bugs",
+    "test_transcripts.py": SHARED / "transcripts",
+}
 collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]
 NEEDS_PACKAGE = {"test_replay_ray.py": "ray", "test_report_picture.py": "matplotlib"}
 collect_ignore += [name for name, it in NEEDS_PACKAGE.items() if not importlib.util.find_spec(it)]
