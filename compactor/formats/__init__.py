@@ -45,6 +45,7 @@ from compactor.formats.openclaw import OpenClaw
 from compactor.formats.opencode import OpenCode
 from compactor.formats.openhands_events import OpenHandsEvents
 from compactor.formats.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.openhands_messages import OpenHandsMessages
 from compactor.formats.otel import Otel
 from compactor.formats.pi import Pi
 from compactor.formats.qwen_code import QwenCode
@@ -62,7 +63,7 @@ _LENSES: tuple[Lens, ...] = (
     *(GeminiCli(), GeminiStream(), Cline(), CopilotCli(), KimiCli(), KimiLegacy()),
     *(Entries(),),
     *(Http(), OpenHandsLlmLog(), CopilotChatReplay(), Atif()),
-    *(OpenHandsEvents(), AdpStandard(), InspectAi()),
+    *(OpenHandsEvents(), OpenHandsMessages(), AdpStandard(), InspectAi()),
     *(SweAgent(), SweAgentNebius(), MiniSweAgent(), TauBench(), Tau2Bench()),
     *(FactoryDroid(), Kiro(), Cursor(), ShareGpt(), OpenAIFineTuning()),
     *(Langfuse(), LangSmith(), Otel(), LangChain(), VercelAI()),

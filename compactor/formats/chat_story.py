@@ -19,6 +19,8 @@ from compactor.formats.objects import is_object
 from compactor.formats.openai_chat import ROLES, OpenAIChat
 
 CHAT = OpenAIChat()
+ROW_IDS = ("id", "traj_id", "trajectory_id", "instance_id", "custom_id", "uuid")
+"""What rows of conversations are known by, the first that is there."""
 
 
 class ChatStory:
@@ -57,3 +59,9 @@ def texts_of(content: Any) -> Iterator[str]:
     for block in listed(content):
         text = block if isinstance(block, str) else field(block, "text")
         yield text if isinstance(text, str) else compact_json(block)
+
+
+def row_tools(*holders: Any) -> dict[str, Any]:
+    """The tools that a row of a data set brings, as a request body has them."""
+    pairs = ((key, field(holder, key)) for holder in holders for key in ("tools", "functions"))
+    return {key: tools for key, tools in pairs if isinstance(tools, list)}

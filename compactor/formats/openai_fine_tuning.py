@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from compactor.core.model import Entry, Reading
-from compactor.formats.chat_story import CHAT, is_chat
+from compactor.formats.chat_story import CHAT, ROW_IDS, is_chat, row_tools
 from compactor.formats.dialects import OPENAI_CHAT, dialect
 from compactor.formats.lens_bases import RunLens
 from compactor.formats.messages import field, text_field
@@ -25,7 +25,6 @@ from compactor.formats.runs import Run, chosen, id_of, named, others
 
 _MESSAGES, _INPUT = "messages", "input"
 _ANSWERS = ("preferred_output", "non_preferred_output")
-_IDS = ("id", "traj_id", "instance_id", "custom_id", "uuid")
 
 
 class OpenAIFineTuning(RunLens):
@@ -48,7 +47,7 @@ class OpenAIFineTuning(RunLens):
         """
         runs = _rows(root)
         run = chosen(runs, self.thread)
-        tools = _tools(run.native)
+        tools = row_tools(run.native, field(run.native, _INPUT))
         reading = read_placed(Listing(CHAT, tools, _messages(run)))
         has_calls = any(entry.calls for entry in reading.entries)
         is_whole = bool(tools) or not has_calls  # calls need tools, wherever those were
@@ -92,7 +91,7 @@ def _rows(root: Any) -> list[Run]:
     """The conversations: one a row, two where answers are compared."""
     found: list[Run] = []
     for index, row in enumerate(root if isinstance(root, list) else ()):
-        name = id_of(row, _IDS) or f"row-{index + 1}"
+        name = id_of(row, ROW_IDS) or f"row-{index + 1}"
         if _is_compared(row):
             rest = name + "/non-preferred"
             found += (Run(n, (index,), row, a) for n, a in zip((name, rest), _ANSWERS, strict=True))
@@ -111,11 +110,3 @@ def _messages(run: Run) -> list[Placed]:
             native = field(native, key)
         found += placed(items(native), (*run.at, *path))
     return found
-
-
-def _tools(row: Any) -> dict[str, Any]:
-    """The tools that a row brings, as a request body has them."""
-    holders = (row, field(row, _INPUT))
-    keys = ("tools", "functions")
-    pairs = ((key, field(holder, key)) for holder in holders for key in keys)
-    return {key: tools for key, tools in pairs if isinstance(tools, list)}
