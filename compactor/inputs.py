@@ -156,7 +156,7 @@ def _write(file: IO[bytes], data: bytes) -> None:
 
 
 def unreadable(
-    name: str, error: Exception, hint: str = "give a file, or - for standard input"
+    name: str, error: Exception, hint: str = "give the name of a file that can be read"
 ) -> InputError:
     """What an input is that cannot be read at all."""
     return InputError(

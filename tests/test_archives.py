@@ -296,3 +296,13 @@ def test_something_behind_an_archive_stays_there() -> None:
     assert DEFLATED in {
         info.compress_type for info in zipfile.ZipFile(io.BytesIO(edited)).infolist()
     }
+
+
+def test_an_archive_of_something_else_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.zip"
+    with zipfile.ZipFile(path, "w") as sessions:
+        sessions.writestr("session.jsonl", '{"type":"user","message":{"role":"user"}}\n')
+    with pytest.raises(InputError) as refused:
+        compactor.load(path)
+    assert refused.value.code == "input.format_unknown"
+    assert refused.value.hint == "unpack it, and give the files that are in it"

@@ -133,7 +133,7 @@ def test_a_named_file_that_fails_is_said_and_exits_1_and_the_others_are_shown() 
     assert first.endswith("[input.format_unknown]")
     assert second == (
         "gone.json: cannot be read: No such file or directory "
-        "(give a file, or - for standard input) [input.unreadable]"
+        "(give the name of a file that can be read) [input.unreadable]"
     )
     rows = json.loads(run("gone.json", "--json").stdout)["files"]
     assert [(row["file"], row["error"]["code"], row["format"]) for row in rows] == [
@@ -177,7 +177,7 @@ def test_strict_format_and_models_are_as_everywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["-"], "name files and folders (./- is a file of that name)"),
+        (["-"], "name files and folders (/dev/stdin is standard input, ./- a file of that name)"),
         (["x", "--thread", "a", "--all-threads"], "--thread chooses one conversation"),
         ([], "Missing argument 'PATH...'"),
     ],
@@ -187,10 +187,12 @@ def test_what_contradicts_itself_is_wrong_usage(args: list[str], said: str) -> N
     assert (done.exit_code, said in done.stderr) == (2, True)
 
 
-def test_an_empty_folder_shows_nothing(tmp_path: Path) -> None:
+def test_an_empty_folder_shows_nothing_and_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = run("empty")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "there is no file to be read\n"
+    assert run("empty", "--quiet").stderr == ""
     assert json.loads(run("empty", "--json").stdout)["files"] == []
 
 

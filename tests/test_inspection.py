@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_read_is_a_row_with_its_error(tmp_path: Path) -> N
             "input.unreadable",
             "cannot be read: No such file or directory",
             str(tmp_path / "gone.json"),
-            "give a file, or - for standard input",
+            "give the name of a file that can be read",
         ),
     ]
     assert [(row.file, row.size_bytes) for row in rows] == [

@@ -94,6 +94,8 @@ def command(
         read = [(each, row) for each in found for row in rows_of(each, asked)]
     shown = [row for each, row in read if each.named or row.is_transcript]
     others = len(read) - len(shown)
+    if not (read or quiet):
+        note("there is no file to be read")
     if as_json:
         show(to_json({"files": shown, "total": _total(shown), "no_transcripts": others}))
     elif shown:

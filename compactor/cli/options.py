@@ -321,7 +321,9 @@ def check_sources(paths: Iterable[str], thread: str, *, all_threads: bool) -> No
         click.UsageError: standard input is named, or one thread and all of them.
     """
     if "-" in paths:
-        raise click.UsageError("name files and folders (./- is a file of that name)")
+        raise click.UsageError(
+            "name files and folders (/dev/stdin is standard input, ./- a file of that name)"
+        )
     if thread and all_threads:
         raise click.UsageError("--thread chooses one conversation, --all-threads takes all")
 

@@ -36,6 +36,7 @@ from compactor.formats.langchain import LangChain
 from compactor.formats.langfuse import Langfuse
 from compactor.formats.langsmith import LangSmith
 from compactor.formats.lens import Lens
+from compactor.formats.members import Members
 from compactor.formats.messages import refuse_server_history
 from compactor.formats.mini_swe_agent import MiniSweAgent
 from compactor.formats.openai_chat import OpenAIChat
@@ -87,6 +88,13 @@ def detect(root: Any) -> Lens:
             return each
     if isinstance(root, dict):
         refuse_server_history(root)
+    if isinstance(root, Members):
+        raise InputError(
+            "this archive is no log of inspect_ai, the one format that is read packed so",
+            code="input.format_unknown",
+            path="$",
+            hint="unpack it, and give the files that are in it",
+        )
     raise InputError(
         "this is no transcript in a known format",
         code="input.format_unknown",

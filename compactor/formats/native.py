@@ -243,7 +243,7 @@ def _not_json(data: Bytes, name: str, found: _NotOne) -> InputError:
     refusal = refused(bytes(data[:HEAD_BYTES]))
     if refusal is not None:
         return InputError(refusal.what, code=refusal.code, path=path, hint=refusal.hint)
-    hint = "neither JSON nor JSON Lines"
+    hint = "give a transcript as JSON or JSON Lines, as its harness wrote it"
     return InputError(f"no JSON: {fault}", code="input.not_json", path=path, hint=hint)
 
 
