@@ -1,7 +1,7 @@
 """The JSON-lines protocol on standard input and output: a request a line, an answer a line.
 
-Each line in gets one line out, in order and at once; nothing is kept between lines, and no line
-ends the loop. What a line means is `conformance.wire`'s. Specification: DESIGN section 11.
+Each line in gets one line out, in order and at once; only sessions are kept between lines, and no
+line ends the loop. What a line means is `conformance.wire`'s. Specification: DESIGN section 11.
 """
 
 from __future__ import annotations

@@ -71,20 +71,26 @@ def policy_of(job: Job) -> Policy:
 
 
 def read_input(job: Job) -> Transcript:
-    """The transcript of the file or of standard input.
+    """The transcript that a command is about.
 
     Raises:
         click.UsageError: nothing was named and nothing is piped in.
         InputError: it cannot be used.
     """
-    if job.source is None and (sys.stdin is None or sys.stdin.isatty()):
+    return read_source(job.source, job.format, job.thread, strict=job.strict)
+
+
+def read_source(
+    source: str | None, format_name: str | None, thread: str, *, strict: bool = False
+) -> Transcript:
+    """The transcript of a file or of standard input. See `read_input`."""
+    if source is None and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("name a FILE, or pipe a transcript in (- is standard input)")
-    name = "<stdin>" if job.source in (None, STDIN) else str(job.source)
+    name = "<stdin>" if source in (None, STDIN) else str(source)
     try:
-        if job.source in (None, STDIN):
-            source = _piped(name)
-            return load(source, job.format, thread=job.thread, name=name, strict=job.strict)
-        return load(Path(name), job.format, thread=job.thread, strict=job.strict)
+        if source in (None, STDIN):
+            return load(_piped(name), format_name, thread=thread, name=name, strict=strict)
+        return load(Path(name), format_name, thread=thread, strict=strict)
     except InputError as error:
         raise _placed(error, name) from error
 

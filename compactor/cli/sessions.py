@@ -16,13 +16,14 @@ from typing import Any
 import click
 import msgspec
 
-from compactor.cli.job import policy_of, read_input
+from compactor.cli.job import policy_of, read_input, read_source
 from compactor.cli.options import Job, JobCommand, job_options, session_policy_options
 from compactor.cli.outputs import outputs_of
 from compactor.cli.says import pressure, summary
-from compactor.cli.screen import note, note_findings, show, to_json
+from compactor.cli.screen import note, note_findings, plain, show, to_json, write_bytes
 from compactor.config import load_policy
-from compactor.core.errors import Finding, InputError
+from compactor.core import hygiene
+from compactor.core.errors import Finding, InputError, StoreError
 from compactor.core.journal import active
 from compactor.core.policy import Policy
 from compactor.formats.entries import to_neutral
@@ -31,7 +32,6 @@ from compactor.session import Session, context_file
 from compactor.session.originals import from_json
 from compactor.session.state import decode_state
 from compactor.store import SessionInfo, SqliteStore
-from compactor.transcript import load
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 store_option = click.option(
@@ -54,6 +54,19 @@ def opened(
         yield found
 
 
+@contextmanager
+def looked_at(store: str) -> Iterator[SqliteStore]:
+    """A store that is only read, wherever it lies; an older one is brought up to date for it."""
+    try:
+        found = SqliteStore.open(store, create=False, readonly=True)
+    except StoreError as error:
+        if error.code != "store.outdated":
+            raise
+        found = SqliteStore.open(store, create=False)
+    with found:
+        yield found
+
+
 @click.command("recall", short_help="Show an original of a session again.")
 @store_option
 @session_option
@@ -62,8 +75,15 @@ def opened(
     "--id", "result_id", metavar="ID", help="The result with this id (#0012), in windows."
 )
 @click.option("--query", metavar="TEXT", help="Words to look for in everything that was stored.")
-@click.option("--offset", type=int, metavar="N", help="First line to show, from 1.")
-@click.option("--limit", type=int, metavar="N", help="How many lines to show, at most 2000.")
+@click.option(
+    "--offset", type=click.IntRange(min=1), metavar="N", help="First line to show, from 1."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many lines to show, at most 2000; with --query how many places, at most 50.",
+)
 @json_option
 def recall(
     store: str,
@@ -82,14 +102,33 @@ def recall(
       compactor recall --store agent.db --session job-1 --seq 61
       compactor recall --store agent.db --session job-1 --id '#0012' --offset 200 --limit 50
       compactor recall --store agent.db --session job-1 --query "extract path join"
+
+    \b
+    With --seq the session is only read. --id and --query are what a model's recall
+    does: the answer gets an id of its own.
     """
-    with opened(store, session) as found:
+    if sum(value is not None for value in (seq, result_id, query)) != 1:
+        raise click.UsageError("name exactly one of --seq, --id and --query")
+    if offset is not None and query is not None:
+        raise click.UsageError("--offset goes with --seq and --id")
+    with looked_at(store) if seq is not None else SqliteStore.open(store, create=False) as where:
+        found = Session(where, session, create=False)
         text = found.recall(seq=seq, id=result_id, query=query, offset=offset, limit=limit)
+    if not text and offset is not None:
+        note(f"the entry has no line {offset}")
     if as_json:
         show(json.dumps({"text": text}))
     else:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))
-        sys.stdout.buffer.write(b"" if text.endswith("\n") else b"\n")
+        end = "" if text.endswith("\n") else "\n"
+        write_bytes([_as_bytes(text + end)])
+
+
+def _as_bytes(text: str) -> bytes:
+    """Bytes that were no UTF-8 when they were inserted, as they were."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a character that stands for no byte
+        return text.encode("utf-8", "surrogatepass")
 
 
 @click.command("sessions", short_help="List the sessions of a store.")
@@ -97,7 +136,7 @@ def recall(
 @json_option
 def sessions(store: str, as_json: bool) -> None:
     """List the sessions of a store, the last written first."""
-    with SqliteStore.open(store, create=False, readonly=True) as opened_store:
+    with looked_at(store) as opened_store:
         found = opened_store.sessions()
     if as_json:
         show(json.dumps({"sessions": [info._asdict() for info in found]}))
@@ -111,18 +150,23 @@ def sessions(store: str, as_json: bool) -> None:
 
 
 def _row(info: SessionInfo) -> tuple[str, ...]:
-    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(info.updated_ms / 1000))
     counts = (f"{n:,}" for n in (info.entries, info.results, info.records, info.size_bytes))
-    return (info.id, *counts, when, info.format, info.model)
+    return (plain(info.id), *counts, _when(info), plain(info.format), plain(info.model))
+
+
+def _when(info: SessionInfo) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(info.updated_ms / 1000))
 
 
 @click.command("import", short_help="Store a recorded transcript as a session.")
-@click.argument("source", metavar="FILE")
+@click.argument("source", metavar="[FILE|-]", required=False)
 @store_option
 @session_option
 @click.option("-f", "--format", "format_name", metavar="FORMAT", help="Format of the file.")
 @click.option("--thread", metavar="ID", default="", help="Which conversation of the file.")
-def import_(store: str, session: str, source: str, format_name: str | None, thread: str) -> None:
+def import_(
+    store: str, session: str, source: str | None, format_name: str | None, thread: str
+) -> None:
     """Store a recorded transcript as a session; nothing is decided about it yet.
 
     Imported again, only what is new in it is added.
@@ -131,7 +175,7 @@ def import_(store: str, session: str, source: str, format_name: str | None, thre
     Example:
       compactor import session.jsonl --store agent.db --session job-1
     """
-    transcript = load(Path(source), format_name, thread=thread)
+    transcript = read_source(source, format_name, thread)
     with opened(store, session, create=True) as found:
         before = found.kept.next_seq
         found.observe(transcript)
@@ -150,8 +194,8 @@ def export(store: str, session: str, everything: bool) -> None:
 
     The output is a transcript in the format `entries`; `compactor convert` gives it another shape.
     """
-    with opened(store, session) as found:
-        kept = found.kept
+    with looked_at(store) as where:
+        kept = Session(where, session, create=False).kept
         if everything:
             stored = kept.store.entries(0, kept.next_seq)
             entries = [from_json(one.facts, one.text) for one in stored]
@@ -177,7 +221,7 @@ def verify(store: str | None, session: str | None, journal: str | None, as_json:
     if as_json:
         show(json.dumps({"findings": msgspec.to_builtins(found)}))
     for finding in () if as_json else found:
-        show(f"{finding.path or finding.code}: {finding.message}")
+        show(plain(f"{finding.path or finding.code}: {finding.message}"))
     if not found and not as_json:
         show("nothing is wrong")
     if found:
@@ -185,7 +229,7 @@ def verify(store: str | None, session: str | None, journal: str | None, as_json:
 
 
 def _of_store(store: str, session: str | None) -> list[Finding]:
-    with SqliteStore.open(store, create=False, readonly=True) as opened_store:
+    with looked_at(store) as opened_store:
         return opened_store.verify(session)
 
 
@@ -209,19 +253,28 @@ def prune(store: str, age: str, yes: bool) -> None:
         raise click.BadParameter("say it as 90d, 12h or 30m", param_hint="--older-than")
     before = int(time.time() * 1000) - int(match.group(1)) * _MS[match.group(2)]
     with SqliteStore.open(store, create=False) as opened_store:
-        old = [info.id for info in opened_store.sessions() if info.updated_ms < before]
+        old = [info for info in opened_store.sessions() if info.updated_ms < before]
         if not old:
-            note("no session is as old")
+            note("no session is that old")
             return
-        for session in old:
-            note(session)
+        for info in old:
+            note(f"{plain(info.id)} (last written to {_when(info)})")
         if not yes:
             click.confirm(f"Remove these {len(old)} sessions for good?", abort=True, err=True)
-        folders = [decode_state(opened_store.session(one).load().state).folder for one in old]
-        removed = opened_store.prune(before)
-    for folder in filter(None, folders):
-        context_file.remove(folder)
+        folders = {info.id: _folder(opened_store, info.id) for info in old}
+        removed = opened_store.prune(before)  # what was written to since we asked stays
+    for session in removed:
+        if folders.get(session):
+            context_file.remove(folders[session])
     note(f"{len(removed)} sessions removed")
+
+
+def _folder(store: SqliteStore, session: str) -> str:
+    """Of the context file of a session; "" where there is none, or nobody can tell any more."""
+    try:
+        return decode_state(store.session(session).load().state).folder
+    except StoreError:
+        return ""
 
 
 @click.command("insert", short_help="Insert a tool result into a session.")
@@ -257,11 +310,12 @@ def insert(
     """
     policy = load_policy(config) if config else Policy()
     output = _output(source).decode("utf-8", "surrogateescape")
-    given = {"read": _json("--read", read), "edits": _json("--edits", edits) or ()}
+    of_read = hygiene.read_of(_json("--read", read))
+    changes = [hygiene.change_of(each) for each in _list(_json("--edits", edits))]
     call = {"id": call_id, "name": tool, "arguments": arguments}
     with opened(store, session, policy, create=True) as found:
-        text = found.insert(call, output, error=error, note=noted, **given)
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        text = found.insert(call, output, error=error, read=of_read, edits=changes, note=noted)
+    write_bytes([_as_bytes(text)])
 
 
 def _output(source: str) -> bytes:
@@ -280,6 +334,12 @@ def _json(flag: str, text: str | None) -> Any:
         return None if text is None else json.loads(text)
     except ValueError as error:
         raise InputError(f"no JSON: {error}", code="input.not_json", path=flag) from error
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list | None):
+        raise InputError("a list of objects is needed", code="input.shape", path="--edits")
+    return value or []
 
 
 @click.command("prepare", cls=JobCommand, short_help="Prepare a request of a session.")

@@ -1,7 +1,8 @@
 """Sessions over the protocol: the steps of `session` cases, and each step as an operation.
 
 The session itself is `compactor.Session`; this file keeps the entries that the steps add, so that
-`prepare` has a request to hand over, as a harness would. Specification: CONFORMANCE, `session`.
+`prepare` has a request to hand over, as a harness would. In a store that stays they are stored as
+they come, and a session goes on with them in another process. Specification: CONFORMANCE, `session`.
 """
 
 from __future__ import annotations
@@ -37,11 +38,14 @@ class Sessions:
 
     Args:
         path: of a store file that stays; None for one that goes when the run ends.
+
+    Raises:
+        StoreError: the file cannot be used.
     """
 
     def __init__(self, path: str | None = None) -> None:
         self._path = path
-        self._store: Store | None = None
+        self._store: Store | None = SqliteStore.open(path) if path else None
         self._talks: dict[str, Talk] = {}
 
     def step(self, name: str, op: str, step: Step) -> Answer:
@@ -53,18 +57,24 @@ class Sessions:
         if op == "open":
             policy = step.get("policy") or {}
             self._end(name)
-            self._talks[name] = Talk(self.store, name, policy)
+            self._talks[name] = self._talk(name, policy)
             return {}
         if op == "delete":
-            (self._talks.pop(name, None) or Talk(self.store, name, DEFAULT)).delete()
+            (self._talks.pop(name, None) or self._talk(name, DEFAULT)).delete()
             return {}
         talk = self._talks.get(name)
         if talk is None:
-            talk = self._talks[name] = Talk(self.store, name, DEFAULT)
+            talk = self._talks[name] = self._talk(name, DEFAULT)
         return talk.do(op, step)
 
     def run(self, policy: Mapping[str, Any] | None, steps: list[Any]) -> list[Answer]:
         """The answers to steps of one new session, which is gone afterwards."""
+        if self._path is not None:  # none of those that stay
+            own = Sessions()
+            try:
+                return own.run(policy, steps)
+            finally:
+                own.close()
         name, answers = f"case-{len(self._talks)}", []
         self.step(name, "open", {"policy": DEFAULT if policy is None else policy})
         for index, step in enumerate(steps):
@@ -84,8 +94,11 @@ class Sessions:
     @property
     def store(self) -> Store:
         if self._store is None:
-            self._store = SqliteStore.open(self._path or ":memory:")
+            self._store = SqliteStore.open(":memory:")
         return self._store
+
+    def _talk(self, name: str, policy: Mapping[str, Any]) -> Talk:
+        return Talk(self.store, name, policy, stays=self._path is not None)
 
     def close(self) -> None:
         """Give up all sessions; without a file nothing is left of them."""
@@ -104,20 +117,29 @@ class Sessions:
 
 
 class Talk:
-    """One session and the entries that its steps have added."""
+    """One session and the entries that its steps have added.
 
-    def __init__(self, store: Store, name: str, policy: Mapping[str, Any]) -> None:
+    Args:
+        stays: every entry is stored when it comes, and those of an earlier process are taken up.
+    """
+
+    def __init__(self, store: Store, name: str, policy: Mapping[str, Any], *, stays: bool) -> None:
         self._store = store
         self._name = name
         self._settings = {"overheadTokens": 0, **policy}
-        self.entries: list[dict[str, Any]] = []
-        self._calls = 0
+        self._stays = stays
         self._prepared = False
         self.session = self._open()
+        kept = self.session.kept
+        self.entries = [_without_defaults(entry) for entry in to_neutral(kept.entries())]
+        self._calls = kept.next_seq  # no fewer than the calls that there were
 
     def do(self, op: str, step: Step) -> Answer:
         """One step; see `STEPS`."""
-        return STEPS[op](self, step)
+        answer = STEPS[op](self, step)
+        if self._stays and op in ("append", "insert"):
+            self._observe()
+        return answer
 
     def append(self, step: Step) -> Answer:
         entry = step["entry"]
@@ -127,6 +149,18 @@ class Talk:
         return {}
 
     def insert(self, step: Step) -> Answer:
+        """A result, with its call. Where it is refused, neither is there."""
+        count, turn = len(self.entries), self._last_turn()
+        calls = None if turn is None else turn["calls"]
+        try:
+            return self._inserted(step)
+        except CompactorError:
+            del self.entries[count:]
+            if turn is not None:
+                turn["calls"] = calls
+            raise
+
+    def _inserted(self, step: Step) -> Answer:
         call = self._called(step)
         if self.session.policy.editing:
             self._observe()
@@ -457,6 +491,11 @@ def _content(value: Any) -> Any:
         except (ValueError, TypeError) as error:
             raise _shape("content.base64", "base64 was expected") from error
     return value
+
+
+def _without_defaults(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry as a step adds it."""
+    return {key: value for key, value in entry.items() if key not in ("error", "images") or value}
 
 
 def _mark(value: Any) -> Any:

@@ -54,7 +54,10 @@ def _by_seq(kept: Kept, seq: int, window: Window) -> str:
         if error.code != "store.unknown_entry":
             raise
         raise StoreError(
-            f"no message has seq {seq} in this session", code="recall.unknown", path="seq"
+            f"no message has seq {seq} in this session",
+            code="recall.unknown",
+            path="seq",
+            hint="take the seq of a marker, or look for words of it (query)",
         ) from error
     return text if window == Window() else hygiene.lines_of(text, window.offset, window.limit)
 

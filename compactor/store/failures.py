@@ -44,6 +44,11 @@ FOREIGN = Problem(
     "this is no store",
     "name a store, or a file that does not exist yet; this one was left as it is",
 )
+MISSING = Problem(
+    "store.missing",
+    "there is no such store",
+    "name the file of a store; `compactor import`, `insert` and `prepare` make one",
+)
 PROBLEMS: Mapping[int, Problem] = {
     sqlite3.SQLITE_BUSY: LOCKED,
     sqlite3.SQLITE_LOCKED: LOCKED,

@@ -18,7 +18,7 @@ from compactor.store.words import words
 
 BEHIND_CHARS = 4_000_000
 """Texts of a session that may wait behind a write."""
-SEARCHED_CHARS = 500_000
+SEARCHED_CHARS = 200_000
 """Texts that may wait for a search, which reads them; it has more of them indexed first."""
 SLICE_CHARS = 500_000
 """Indexed at once."""

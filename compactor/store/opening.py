@@ -16,11 +16,8 @@ from pathlib import Path
 from compactor.core.errors import StoreError
 from compactor.store import schema
 from compactor.store.connections import Connections, is_open
-from compactor.store.failures import FOREIGN, READONLY, REASONS, UNREADABLE, Problem, refused
+from compactor.store.failures import FOREIGN, MISSING, READONLY, REASONS, UNREADABLE, refused
 
-_MISSING = Problem(
-    "store.missing", "there is no such store", "name the file of a store, or let it be made"
-)
 _MAGIC = b"SQLite format 3\0"
 _SMALLEST = 512
 """Bytes of the smallest database; SQLite takes a smaller file for an empty one."""
@@ -40,7 +37,7 @@ def open_file(path: Path, *, create: bool, readonly: bool, wait_ms: int) -> Conn
     with _ONE_AT_A_TIME:
         if not _is_there(path):
             if readonly or not create:
-                raise refused(_MISSING, path)
+                raise refused(MISSING, path)
             _make(path)
         if not is_open(path) and not _may_be_ours(path):
             raise refused(FOREIGN, path)

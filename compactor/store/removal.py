@@ -45,7 +45,7 @@ def remove_some(db: sqlite3.Connection, session: int) -> None:
 def _data(db: sqlite3.Connection, body: int) -> bytes:
     """A text as it was written; b"" where it is lost. A damaged session can be removed too."""
     row = db.execute("SELECT data, digest FROM body WHERE id = ?", (body,)).fetchone()
-    data, digest = row or (None, None)
-    if isinstance(data, bytes) and hashlib.sha256(data).digest() == digest:
-        return data
-    return b""
+    data, digest = row or (b"", b"")
+    if not isinstance(data, bytes) or hashlib.sha256(data).digest() != digest:
+        return b""
+    return data

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compactor.core.errors import StoreError
-from compactor.store.failures import FOREIGN, refused
+from compactor.store.failures import DAMAGED, FOREIGN, MISSING, refused
 
 APPLICATION_ID = 0x54436D70
 """`TCmp`, in the header of the file."""
@@ -98,7 +98,8 @@ def prepare(db: sqlite3.Connection, path: str, wait_ms: int) -> None:
     """Make an empty file a store, or bring an older one up to date, in one transaction.
 
     Raises:
-        StoreError: `store.foreign_file`, `store.unsupported`; a file it is raised for is unchanged.
+        StoreError: `store.foreign_file`, `store.unsupported`, `store.damaged`. A file that it is
+            raised for is unchanged.
     """
     if _version(db, path) < len(STEPS):
         _make_wal(db, wait_ms)
@@ -116,9 +117,12 @@ def check(db: sqlite3.Connection, path: str) -> None:
     """Whether a file can be read as it is.
 
     Raises:
-        StoreError: as `prepare`, and `store.outdated`.
+        StoreError: as `prepare`, `store.outdated`, and `store.missing` for a file without tables.
     """
-    if _version(db, path) < len(STEPS):
+    version = _version(db, path)
+    if not version:
+        raise refused(MISSING, path)
+    if version < len(STEPS):
         raise StoreError(
             "an older version of this program made the store",
             code="store.outdated",
@@ -149,6 +153,8 @@ def _version(db: sqlite3.Connection, path: str) -> int:
         if application or version or db.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise refused(FOREIGN, path)
         return 0
+    if version < 1:
+        raise refused(DAMAGED, path)
     if version > len(STEPS):
         raise _unsupported(
             f"the store has schema version {version}; this program knows {len(STEPS)}",

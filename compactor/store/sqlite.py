@@ -206,7 +206,10 @@ class SqliteStore:
 
     def _unknown(self, session_id: str) -> StoreError:
         return StoreError(
-            f"there is no session {session_id}", code="store.unknown_session", path=str(self.path)
+            f"there is no session {session_id}",
+            code="store.unknown_session",
+            path=str(self.path),
+            hint="`compactor sessions` lists those that there are",
         )
 
 

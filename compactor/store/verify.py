@@ -20,6 +20,8 @@ _ROWS = {
     "result": f"call_id, tool, arguments, {_HAS_TEXT}, root, root_seq, line_offset, line_limit",
 }
 """Tables whose rows have a sum, and the columns that it is over, besides the bodies' digests."""
+_LINES = 20
+"""Of what SQLite finds by itself."""
 _SOME = 5
 """Numbers that a finding names."""
 
@@ -49,9 +51,9 @@ def findings(db: sqlite3.Connection, path: str, session: int | None) -> list[Fin
 
 def _file(db: sqlite3.Connection) -> Iterator[str]:
     """SQLite's own check, and rows that belong to no session."""
-    for (said,) in db.execute("PRAGMA integrity_check").fetchall():
-        if said != "ok":
-            yield f"SQLite: {said}"
+    for (said,) in db.execute(f"PRAGMA integrity_check({_LINES})").fetchall():
+        lines = said.splitlines() if said != "ok" else []
+        yield from (f"SQLite: {line}" for line in lines if not line.startswith("***"))
     known = {number for (number,) in db.execute("SELECT number FROM session")}
     for table in _TABLES:
         at = 0

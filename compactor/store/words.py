@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain as flattened
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -119,28 +120,34 @@ def chains(text: str) -> Iterator[re.Match[str]]:
 
 def words(text: str) -> list[str]:
     """The words that the index holds of a text: each once, by appearance. O(text)."""
-    found: dict[str, None] = {}
-    pattern = _ASCII_CHAIN if text.isascii() else _CHAIN
-    for chain in dict.fromkeys(pattern.findall(text)):
-        found.update(_words(chain) if len(chain) > _REMEMBERED else _known_words(chain))
-    return list(found)
+    pieces = " ".join(dict.fromkeys(text.replace("\n", " ").split(" ")))  # most come again
+    found = dict.fromkeys((_ASCII_CHAIN if text.isascii() else _CHAIN).findall(pieces))
+    is_short = max(map(len, found), default=0) <= _REMEMBERED
+    each = map(_known_words if is_short else _words_of, found)
+    return list(dict.fromkeys(flattened.from_iterable(each)))
 
 
-def _words(chain: str) -> dict[str, None]:
+def _words_of(chain: str) -> tuple[str, ...]:
+    return _words(chain) if len(chain) > _REMEMBERED else _known_words(chain)
+
+
+def _words(chain: str) -> tuple[str, ...]:
     """The words of one chain."""
     if chain.isascii() and chain.isalpha() and chain.islower():  # most are
-        return {chain[:MAX_PART]: None}
+        return (chain[:MAX_PART],)
+    if chain.isascii() and chain.isdecimal():
+        return (chain[:MAX_PART],)
     parts, pairs, whole = split(chain)
-    found = dict.fromkeys((*whole, *parts))
+    found = [*whole, *parts]
     for part in parts:
         numbered = _NUMBERED.fullmatch(part)
         if numbered:
-            found[numbered.group(1)] = None
-    found.update(dict.fromkeys(pairs))
+            found.append(numbered.group(1))
+    found += pairs
     if "\\" in chain:
         for piece in _ESCAPE.sub(" ", chain).split():
-            found.update(_words(piece))
-    return found
+            found += _words(piece)
+    return tuple(dict.fromkeys(found))
 
 
 _known_words = lru_cache(maxsize=1 << 16)(_words)
