@@ -2,7 +2,7 @@
 
 The session itself is `compactor.Session`; this file keeps the entries that the steps add, so that
 `prepare` has a request to hand over, as a harness would. In a store that stays they are stored as
-they come, and a session goes on with them in another process. Specification: CONFORMANCE, `session`.
+they come, and another process goes on with them. Specification: CONFORMANCE, `session`.
 """
 
 from __future__ import annotations

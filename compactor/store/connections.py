@@ -66,6 +66,12 @@ class Connections:
             self._refusal = self._refusal or _CLOSED
             _close_all(self._idle, os.getpid())
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether there are connections, or may be some at any time."""
+        with self._changed:
+            return self._refusal is None or bool(self._busy)
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent state of the file."""
@@ -206,7 +212,7 @@ def is_open(path: Path) -> bool:
     """Whether this process has a file open already."""
     for pool in list(_POOLS):
         with contextlib.suppress(OSError):
-            if pool.path.samefile(path):
+            if pool.is_in_use and pool.path.samefile(path):
                 return True
     return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -77,6 +78,8 @@ PROBLEMS: Mapping[int, Problem] = {
 }
 """Primary result code → what is said. Anything else is `store.failed`."""
 
+_LOST = re.compile("no such (?:table|column|index)|has no column|columns but")
+"""SQLite's words where the tables are not as we made them."""
 _FAILED = Problem("store.failed", "SQLite refused", "please report it")
 
 
@@ -94,7 +97,8 @@ def failure(
     """An error of SQLite, or of what it gave, as ours."""
     code = getattr(error, "sqlite_errorcode", None)
     problem = _FAILED if code is None else PROBLEMS.get(code & 0xFF, _FAILED)
-    problem = problem if isinstance(error, sqlite3.Error) else DAMAGED
+    if not isinstance(error, sqlite3.Error) or _LOST.search(str(error)):
+        problem = DAMAGED
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreError(
         f"{problem.message} [{name}: {error}]",
