@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -62,6 +63,7 @@ collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]
 NEEDS_PACKAGE = {"test_replay_ray.py": "ray", "test_report_picture.py": "matplotlib"}
 collect_ignore += [name for name, it in NEEDS_PACKAGE.items() if not importlib.util.find_spec(it)]
 collect_ignore += [] if CHROMIUM else ["test_report_browser.py"]
+collect_ignore += [] if shutil.which("node") else ["test_node.py"]
 
 _CACHE = tempfile.TemporaryDirectory(prefix="compactor-tests-")
 os.environ["COMPACTOR_CACHE_DIR"] = _CACHE.name
