@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
-import replay_naive as naive
 from hypothesis import HealthCheck, given, settings
-from replay_kit import bench, lab, rest
+from replay_kit import bench, lab
 from strategies import conversations, policies
 
 import compactor
@@ -19,6 +18,8 @@ from compactor.replay.results import Step
 from compactor.replay.spelling import spelled
 from compactor.replay.strategies import STRATEGIES
 from compactor.testing import Conversation
+from tests import replay_oracle as oracle
+from tests.replay_requests import Piece, Sent, piece, sent, tokens
 
 # Against the second simulator.
 
@@ -27,61 +28,58 @@ def priced(policy: Policy) -> Policy:
     return msgspec.structs.replace(policy, trigger="priced", read=100, write=1250)
 
 
+def ideal(all_sent: list[Sent]) -> list[tuple[int, int, int]]:
+    """(sent, cached, written) where all that any earlier request had is served."""
+    return [(tokens(s.pieces), *oracle.prefix(all_sent[:k], s)) for k, s in enumerate(all_sent)]
+
+
 @given(talk=conversations(("anthropic",)), policy=policies())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_our_policies_are_replayed_as_whole_requests_would_be(
     talk: Conversation, policy: Policy
 ) -> None:
-    for ours in (policy, priced(policy)):
-        work = bench(talk, ours)
-        measure, overhead = work.recording.measure, work.recording.overhead
-        sent = naive.prompts(talk, compactor.Policy(**msgspec.structs.asdict(ours)), measure)
-        made = work.replay(ours)
+    recording = compactor.load(talk.anthropic())
+    plain = msgspec.structs.replace(policy, counter="chars4", counter_scale=1000)
+    for ours in (plain, priced(plain)):
+        made = bench(talk, ours).replay(ours)
         found = [(row.tokens_sent, row.cached, row.written) for row in made.rows]
-        assert found == naive.ideal(sent, overhead)
-        assert made.breaks == made.passes == naive.breaks(sent)
+        all_sent = sent(recording, compactor.Policy(**msgspec.structs.asdict(ours)))
+        assert found == ideal(all_sent)
+        assert [row.passes for row in made.rows] == [one.passes for one in all_sent]
+        assert made.breaks == made.passes == sum(oracle.breaks(all_sent))
 
 
-MINUTES = [[0] * 40, [3] * 40, [1, 6] * 20, [4, 4, 9] * 14]
-
-
-@pytest.mark.parametrize("minutes", MINUTES)
 @pytest.mark.parametrize("width", [1, 12, 25])
-def test_breakpoints_lookback_and_expiry_are_as_by_rendering(
-    minutes: list[int], width: int
-) -> None:
+def test_breakpoints_reach_back_over_wide_turns_as_by_rendering(width: int) -> None:
     talk = Conversation(system="s" * 6000).user("go")
     for k in range(12):
         calls = [compactor.testing.ToolCall("bash", {"n": i}, f"{k} " * 150) for i in range(width)]
         talk.parallel(calls)
     policy = Policy(window=1500 + 1000 * width, counter="chars4", keep_recent=2 * width)
-    work = bench(talk, policy, "anthropic")
-    work.recording = rest(work.recording, minutes)
-    work._cold = [False] * len(work.recording.requests)
-    sent = naive.prompts(talk, compactor.Policy(**msgspec.structs.asdict(policy)),
-                         work.recording.measure)  # fmt: skip
-    made = work.replay(policy)
-    times = [asked.time_ms for asked in work.recording.requests]
-    found = [(r.tokens_sent, r.cached, r.written, r.uncached) for r in made.rows]
-    assert found == naive.anthropic(sent, work.recording.overhead, times)
+    made = bench(talk, policy, "anthropic").replay(policy)
+    whole = compactor.Policy(**msgspec.structs.asdict(policy))
+    all_sent = sent(compactor.load(talk.anthropic()), whole)
+    serve = oracle.anthropic(lambda _model: 1024, 5 * oracle.MINUTE)
+    found = [(row.cached, row.written) for row in made.rows]
+    assert found == [serve(all_sent[:k], now) for k, now in enumerate(all_sent)]
     assert made.passes > 0
 
 
-def shown_again(recording: Recording, steps: Iterator[Step]) -> list[naive.Prompt]:
+def shown_again(recording: Recording, steps: Iterator[Step]) -> list[Sent]:
     """Requests rendered anew from what a strategy said."""
     now: dict[int, Shown] = {}
+    first = Piece("overhead", recording.overhead, "overhead", 1, 0)
     found = []
     for asked, step in zip(recording.requests, steps, strict=True):
-        for seq, shown in step.changes.items():
-            assert shown is not None
-            now[seq] = shown
+        now |= {seq: shown for seq, shown in step.changes.items() if shown is not None}
         whole = [
-            naive.entered(entry, recording.measure)
+            piece(entry, None)
             if seq not in now
-            else naive.Entered(now[seq].text or "", now[seq].tokens, 1, entry.kind)
+            else Piece(f"{seq} {now[seq].text}", now[seq].tokens, entry.kind, 1, 0)
             for seq, entry in enumerate(recording.entries[: asked.n])
+            if seq not in now or now[seq].text
         ]
-        found.append(tuple(each for each in whole if each.text))
+        found.append(Sent((first, *whole), None, "", 0, step.passes))
     return found
 
 
@@ -104,11 +102,11 @@ def test_strategies_are_replayed_as_whole_requests_would_be(name: str) -> None:
         talk.assistant("done")
     work = bench(talk, Policy(window=10_000, counter="chars4"))
     given = spelled(name)
-    sent = shown_again(work.recording, STRATEGIES[given.name](work.recording, given))
+    all_sent = shown_again(work.recording, STRATEGIES[given.name](work.recording, given))
     made = work.replay(name)
     found = [(row.tokens_sent, row.cached, row.written) for row in made.rows]
-    assert found == naive.ideal(sent, work.recording.overhead)
-    assert made.breaks == naive.breaks(sent)
+    assert found == ideal(all_sent)
+    assert made.breaks == sum(oracle.breaks(all_sent))
     assert (made.passes > 0) == (name != "none")
 
 

@@ -6,10 +6,11 @@ from replay_kit import FLAT, IDEAL, bench, rest
 
 from compactor import Policy
 from compactor.models import Prices
-from compactor.replay.caches import CACHES, Served, colds
+from compactor.replay.caches import CACHES, colds
 from compactor.replay.prices import Tariff
 from compactor.replay.recording import Asked
 from compactor.replay.results import Step
+from compactor.replay.serving import Served
 from compactor.replay.simulate import Terms, simulate
 from compactor.testing import Conversation
 
@@ -44,7 +45,7 @@ def test_each_cache_serves_by_its_own_rules() -> None:
     assert served("anthropic", sizes) == [0, 0, 2110, 7120]
     assert served("anthropic:min=4096", sizes) == [0, 0, 0, 7120]
     assert served("gemini", sizes) == [0, 0, 0, 4096]
-    assert served("deepseek", sizes) == whole
+    assert served("deepseek", sizes) == [0, 106, 2116, 7126]  # and the answer, a unit of its own
 
 
 def test_what_rested_longer_than_its_lifetime_is_cold() -> None:

@@ -13,9 +13,9 @@ from compactor import Policy
 from compactor.config import load_policy
 
 ROW = [
-    "file", "policy", "format", "model", "cache", "window", "requests", "tokens_sent", "cached",
-    "written", "uncached", "cost_nano", "cost_to_none", "cost_to_optimum", "breaks", "passes",
-    "overflow_requests", "regret",
+    "file", "format", "policy", "requests", "tokens_sent", "cached", "written", "uncached",
+    "cost_nano", "cost_to_none", "cost_to_optimum", "breaks", "passes", "overflow_requests",
+    "regret", "model", "cache", "window",
 ]  # fmt: skip
 
 

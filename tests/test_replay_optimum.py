@@ -2,66 +2,69 @@
 
 from __future__ import annotations
 
-import itertools
+import random
 
-import pytest
-from replay_kit import FLAT, IDEAL, bench, lab
+from replay_kit import FLAT, bench, lab, said
 
+import compactor
 from compactor import Policy
-from compactor.core.fold import Fold
-from compactor.core.plan import make_plan, tier
-from compactor.loop import loop
+from compactor.replay import Bench
 from compactor.replay.optimum import optimum
 from compactor.replay.own import rules_of
-from compactor.replay.prompt import Shown
-from compactor.replay.recording import Recording
-from compactor.replay.results import Step
-from compactor.replay.simulate import Terms, simulate
-from compactor.testing import Conversation
-
-# The optimum.
+from compactor.testing import Conversation, ToolCall
+from tests.replay_by_force import cheapest
+from tests.replay_requests import MEASURE
 
 
-def by_force(recording: Recording, policy: Policy) -> int:
-    """The least cost over every set of requests to make a pass at, by the core's own plans."""
-    rules = rules_of(recording, policy)
-    fold = Fold(loop(), recording.measure, rules, recording.overhead, False)
-    plans = []
-    for asked in recording.requests:
-        for seq in range(fold.n, asked.n):
-            fold.add(recording.entries[seq])
-        plan = make_plan(fold, tier(rules, "elide"), lambda _number: None)
-        going = {c.seq: Shown(recording.measure.rewritten(t), t) for c, t in
-                 ((c, c.marker.form(False)) for c in plan.elided)}  # fmt: skip
-        plans.append(going)
-
-    def cost(passes: tuple[bool, ...]) -> int:
-        gone: dict[int, Shown] = {}
-        steps = []
-        for made, plan in zip(passes, plans, strict=True):
-            new = {seq: shown for seq, shown in plan.items() if made and seq not in gone}
-            gone |= new
-            steps.append(Step(new))
-        rows = simulate(recording, iter(steps), Terms(IDEAL, FLAT, None)).rows
-        return sum(row.cost_nano for row in rows)
-
-    return min(map(cost, itertools.product((False, True), repeat=len(plans))))
+def small(rng: random.Random) -> Conversation:
+    talk = Conversation().user("u" * rng.randrange(1, 800))
+    for k in range(rng.randrange(2, 7)):
+        kind, size = rng.random(), rng.choice([0, 10, 200, 800, 3000, 9000])
+        if kind < 0.7:
+            name = rng.choice(["bash", "bash", "scan_sinks"])
+            talk.call(name, {"n": k}, result="x" * size, error=rng.random() < 0.2)
+        elif kind < 0.85:
+            talk.parallel([ToolCall("bash", {"i": i}, "y" * size) for i in range(size % 3 + 1)])
+        else:
+            talk.user("more " * (size % 199 + 1))
+    return talk
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_optimum_is_the_least_of_all_schedules(seed: int) -> None:
-    talk = Conversation(system="s" * 40).user("go")
-    for k in range(8):
-        size = 1 + (7 * k + 5 * seed) % 11
-        name = "scan_sinks" if (k + seed) % 4 == 0 else "bash"
-        talk.call(name, {"n": k}, result=f"row {k} " * 40 * size, error=(k + seed) % 5 == 0)
-    policy = Policy(window=100_000, counter="chars4", keep_recent=2 + seed % 3,
-                    evidence_budget_tokens=300 * (seed % 3))  # fmt: skip
-    recording = bench(talk, policy).recording
-    found = optimum(recording, rules_of(recording, policy), FLAT)
-    assert found is not None
-    assert found.cost_nano == by_force(recording, policy)
-    assert bool(found.passes) == (seed != 4)  # there, evidence within the budget leaves little
+def test_the_optimum_is_the_cheapest_of_all_schedules() -> None:
+    rng, passes = random.Random(7), 0
+    for _ in range(250):
+        recording = compactor.load(small(rng).anthropic(), "anthropic")
+        whole = sum(map(MEASURE.entry, recording.entries))
+        rules = {
+            "keep_recent": rng.choice([1, 2, 3, 5]), "recent_tokens": rng.choice([100, 500, 2000]),
+            "evidence_budget_tokens": rng.choice([0, 100, 600]), "min_gain": rng.choice([25, 100]),
+            "counter": "chars4", "recallable": rng.random() < 0.5,
+        }  # fmt: skip
+        window = max(200, whole * rng.choice([3, 5, 7, 9, 20]) // 10)
+        tight = Policy(window=window, **rules)
+        bench = Bench(recording, tight, cache="prefix")
+        found = optimum(bench.recording, rules_of(bench.recording, tight), bench.tariff,
+                        recallable=tight.recallable)  # fmt: skip
+        assert found is not None
+        loose = Policy(window=10**9, min_freed=0, **rules)
+        cost = cheapest(recording, loose, window, lambda read, new: 100 * read + 1250 * new)
+        assert found.cost_nano == cost
+        passes += len(found.passes)
+    assert passes > 100
+
+
+def test_no_policy_of_ours_in_the_first_tier_is_cheaper_than_the_optimum() -> None:
+    rng, compared = random.Random(11), 0
+    for _ in range(60):
+        recording = compactor.load(said(rng, 20).anthropic(), "anthropic")
+        for trigger in ("threshold", "priced"):
+            policy = Policy(window=rng.choice([6000, 12000, 30000]), trigger=trigger)
+            made = compactor.replay(recording, policy, cache="prefix")
+            if {row.tier for row in made.rows} <= {"elide"} and not made.overflow_requests:
+                assert made.cost_to_optimum is not None
+                assert made.cost_to_optimum >= 1
+                compared += 1
+    assert compared > 40
 
 
 def test_no_policy_of_one_tier_is_cheaper_than_the_optimum() -> None:

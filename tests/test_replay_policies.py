@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from replay_kit import bench, lab
@@ -91,7 +92,7 @@ def test_a_wrong_policy_is_refused_in_words(text: str, code: str) -> None:
 )
 def test_a_wrong_cache_is_refused_in_words(text: str) -> None:
     with pytest.raises(PolicyError):
-        cache_of(spelled(text), None)
+        cache_of(spelled(text), {})
 
 
 def test_settings_are_spelled_as_in_the_config_file(tmp_path: Path) -> None:
@@ -113,6 +114,53 @@ def test_requests_are_the_recorded_ones_and_else_the_boundaries() -> None:
     made = compactor.replay(transcript, "none", window=1000)
     assert [row.entries for row in made.rows] == [3, 7]
     assert "requests_assumed" not in [finding.code for finding in made.findings]
+
+
+def test_what_changes_nothing_that_was_sent_is_no_pass() -> None:
+    """A recording that begins late: its first request is over much that none had carried."""
+    transcript = compactor.load(lab(30).anthropic())
+    transcript.reading.usage = tuple(Usage(n=n, input=9) for n in (31, 33, 51, 61))
+    policy = Policy(window=12_000, counter="chars4", keep_recent=4)
+    made = compactor.replay(transcript, policy, cache="prefix")
+    assert [(row.broken, row.passes > 0) for row in made.rows] == [
+        (False, False), (False, False), (True, True), (True, True),
+    ]  # fmt: skip
+    assert made.rows[0].tokens_sent < 15 * 1000  # it was compacted all the same
+    mask = compactor.replay(transcript, "mask:last=2", cache="prefix", window=12_000)
+    assert [row.passes for row in mask.rows] == [int(row.broken) for row in mask.rows]
+
+
+def answered_by(*models: str) -> Any:
+    """A recording whose requests these models answered, a second apart."""
+    transcript = compactor.load(lab(len(models) - 1).anthropic())
+    transcript.reading.usage = tuple(
+        Usage(n=2 * k + 1, input=9, model=model, time_ms=1 + 1000 * k)
+        for k, model in enumerate(models)
+    )
+    transcript.reading.model = models[-1]
+    return transcript
+
+
+def test_each_request_has_prices_and_cache_of_the_model_that_answered_it() -> None:
+    opus, sonnet = "claude-opus-4-8", "claude-sonnet-4-6"
+    made = compactor.replay(answered_by(opus, opus, sonnet, opus), "none", cache="anthropic:min=0")
+    sent = [row.tokens_sent for row in made.rows]
+    assert [row.cached for row in made.rows] == [0, sent[0], 0, sent[1]]
+    assert [row.cold for row in made.rows] == [False, False, True, False]
+    assert [row.cost_nano for row in made.rows] == [
+        sent[0] * 6250,
+        sent[0] * 500 + (sent[1] - sent[0]) * 6250,
+        sent[2] * 3750,
+        sent[1] * 500 + (sent[3] - sent[1]) * 6250,
+    ]
+
+
+def test_without_one_the_cache_is_that_of_the_model_that_answered_most() -> None:
+    transcript = answered_by(*["claude-opus-4-8"] * 3, "someone/else-7b")
+    assert compactor.replay(transcript, "none").cache == "anthropic"
+    made = compactor.replay(transcript, Policy(model="gpt-5.5", window=9_000, enabled=False))
+    assert (made.cache, made.model) == ("openai-5.5", "gpt-5.5")
+    assert not any(row.cold for row in made.rows)
 
 
 def test_a_policy_without_a_window_is_refused_and_nothing_needs_none() -> None:

@@ -19,9 +19,9 @@ from compactor.core.fold import Fold
 from compactor.core.plan import recent_start, tier
 from compactor.core.policy import Rules
 from compactor.loop import loop
-from compactor.replay.caches import Served
-from compactor.replay.prices import Tariff
+from compactor.replay.prices import Tariff, Tariffs
 from compactor.replay.recording import Recording
+from compactor.replay.serving import Served
 
 REQUESTS_MAX: Final = 3000
 """The work grows with the square of the requests: above, there is no optimum."""
@@ -57,11 +57,11 @@ _NOTHING: Final = _After(0, 0, (), 0)
 
 
 def optimum(
-    recording: Recording, rules: Rules, tariff: Tariff, *, recallable: bool = False
+    recording: Recording, rules: Rules, tariff: Tariff | Tariffs, *, recallable: bool = False
 ) -> Optimum | None:
     """The cheapest schedule of passes for the requests of a recording.
 
-    A request stays within the window where any schedule keeps it there.
+    A request stays within the window where a pass can keep it there.
 
     Returns:
         None for more than `REQUESTS_MAX` requests. O(requests²).
@@ -81,10 +81,10 @@ class _Search:
     """Dynamic programming over the request of the last pass; -1 is none yet."""
 
     def __init__(
-        self, recording: Recording, rules: Rules, tariff: Tariff, recallable: bool
+        self, recording: Recording, rules: Rules, tariff: Tariff | Tariffs, recallable: bool
     ) -> None:
         self._recording = recording
-        self._tariff = tariff
+        self._tariffs = [tariff.of(asked.model) for asked in recording.requests]
         self._window = rules.window
         self._after, self._plain, gains = _afters(recording, rules, recallable)
         self._gains = list(accumulate((gains[seq] for seq in self._plain), initial=0))
@@ -96,14 +96,14 @@ class _Search:
         came: list[int] = []
         before = 0
         for k, asked in enumerate(requests):
-            least = self._least(k, upto[asked.n])
+            most = self._most(k, upto[asked.n])
             grown: dict[int, int] = {}
             source, cheapest = -1, -1
             for j, cost in best.items():
                 sent = upto[asked.n] - self._freed(j)
                 cached = upto[min(before, asked.n)] - self._freed(j) if k else 0
-                if sent <= least:
-                    grown[j] = cost + self._cost(sent, cached)
+                if sent <= most:
+                    grown[j] = cost + self._cost(k, sent, cached)
                 passed = self._passed(j, k)
                 if passed is not None and (cheapest < 0 or cost + passed < cheapest):
                     source, cheapest = j, cost + passed
@@ -121,9 +121,9 @@ class _Search:
             last = came[last]
         return tuple(reversed(passes))
 
-    def _least(self, k: int, whole: int) -> int:
-        """The longest prompt that is allowed: the window, or what is left when all has gone."""
-        return max(self._window, whole - self._after[k].freed)
+    def _most(self, k: int, whole: int) -> int:
+        """The longest prompt that is allowed: the window, where a pass can keep it there."""
+        return self._window if whole - self._after[k].freed <= self._window else whole
 
     def _freed(self, j: int) -> int:
         return self._after[j].freed if j >= 0 else 0
@@ -137,7 +137,7 @@ class _Search:
         before = self._recording.requests[k - 1].n if k else 0
         sent = upto[n] - self._after[k].freed
         cached = upto[min(first, before)] - self._freed_below(j, min(first, before)) if k else 0
-        return self._cost(sent, cached)
+        return self._cost(k, sent, cached)
 
     def _first_changed(self, j: int, k: int) -> int | None:
         """The first entry that goes at k and had not gone at j."""
@@ -155,8 +155,8 @@ class _Search:
         plain = self._gains[bisect_left(self._plain, min(after.end, seq))]
         return plain + sum(self._by_seq[over] for over in after.over if over < seq)
 
-    def _cost(self, sent: int, cached: int) -> int:
-        return self._tariff.cost_nano(Served(cached, sent - cached, 0))
+    def _cost(self, k: int, sent: int, cached: int) -> int:
+        return self._tariffs[k].cost_nano(Served(cached, sent - cached, 0))
 
 
 def _afters(

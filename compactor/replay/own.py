@@ -123,11 +123,12 @@ class Own:
 
     def __iter__(self) -> Iterator[Step]:
         """The steps, once."""
-        records = deque(_decided(self._recording, self._settings, self._cold))
+        records, sent = deque(_decided(self._recording, self._settings, self._cold)), 0
         for asked in self._recording.requests:
             step = Step(tier=self._shown.fold.tier)
             while records and records[0].n <= asked.n:
-                step = self._shown.apply(records.popleft(), step)
+                step = self._shown.apply(records.popleft(), step, sent)
+            sent = asked.n
             yield step
 
     def folded(self) -> Fold:
@@ -174,8 +175,13 @@ class _Shown:
         self._tokens: list[int] = []
         self._number = 0
 
-    def apply(self, record: Standing, step: Step) -> Step:
-        """Show a record; what it adds to a step. O(entries that it may change)."""
+    def apply(self, record: Standing, step: Step, sent: int) -> Step:
+        """Show a record; what it adds to a step. O(entries that it may change).
+
+        Args:
+            sent: entries of the request before. A recording may begin late, or lack requests: a
+                pass over what none of them had carried changes nothing that was sent.
+        """
         fold, tokens = self.fold, self._tokens
         self.add_upto(record.n)
         fold.apply(record)
@@ -186,7 +192,8 @@ class _Shown:
             tokens[seq] = fold.tokens[seq]
             changes[seq] = Shown(tokens[seq], self._text(seq))
         if isinstance(record, PassRecord):
-            return Step(changes, step.passes + 1, record.anchor, fold.tier)
+            is_seen = record.first_changed < sent
+            return Step(changes, step.passes + is_seen, record.anchor, fold.tier)
         return step._replace(changes=changes)
 
     def add_upto(self, n: int) -> None:

@@ -1,13 +1,13 @@
 """What a request costs, in nano-dollars. Integers only, rounded once a request, halves up.
 
-The row of prices is that of the whole prompt's length, so price cliffs hold for all of it. The
-answer's tokens are left out: no policy changes them. Specification: DESIGN section 9; the shape of
-the rows: `compactor/data/models.json`.
+Prices are those of the model that answered it; the row is that of the whole prompt's length, so
+price cliffs hold for all of it. The answer's tokens are left out: no policy changes them.
+Specification: DESIGN section 9; the shape of the rows: `compactor/data/models.json`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ import msgspec
 
 from compactor.core.errors import Finding, PolicyError
 from compactor.models import Model, Prices
-from compactor.replay.caches import Served
+from compactor.replay.serving import Served
 
 USUAL: Final = Prices(
     input=1_000_000, output=5_000_000, cache_read=100_000, cache_write=1_250_000,
@@ -30,6 +30,10 @@ class Tariff(msgspec.Struct, frozen=True):
     """Prices by the length of the prompt, cheapest first."""
 
     rows: tuple[Prices, ...]
+
+    def of(self, _model: str) -> Tariff:
+        """This one, whatever the model."""
+        return self
 
     def at(self, tokens: int) -> Prices:
         """The row for a prompt of this length."""
@@ -48,6 +52,16 @@ class Tariff(msgspec.Struct, frozen=True):
         return (2 * total + _MICRO_PER_NANO_TOKEN) // (2 * _MICRO_PER_NANO_TOKEN)
 
 
+class Tariffs(msgspec.Struct, frozen=True):
+    """Tariffs by the model's name as it was recorded."""
+
+    models: Mapping[str, Tariff]
+
+    def of(self, model: str) -> Tariff:
+        """The tariff of a model."""
+        return self.models.get(model, Tariff((USUAL,)))
+
+
 def read_price(row: Prices) -> int:
     return row.input if row.cache_read is None else row.cache_read
 
@@ -62,13 +76,22 @@ def write_price(row: Prices, *, long: bool = False) -> int:
     return row.input if row.cache_write is None else row.cache_write
 
 
-def tariff_of(model: Model | None) -> tuple[Tariff, tuple[Finding, ...]]:
-    """The tariff of a model, and what is to be said where it is not known."""
-    if model is not None and model.prices:
-        return Tariff(model.prices), ()
-    name = f"of {model.name!r} " if model is not None else ""
-    text = f"prices {name}are not known: 1 USD per million tokens, 0.1 for reads, 1.25 for writes"
-    return Tariff((USUAL,)), (Finding("prices_unknown", text),)
+def tariffs_of(models: Mapping[str, Model | None]) -> tuple[Tariffs, tuple[Finding, ...]]:
+    """The tariffs of the models of a recording, and what is to be said where one is not known.
+
+    Args:
+        models: by name as recorded; None is one that the table lacks.
+    """
+    rows = {name: model.prices if model else () for name, model in models.items()}
+    known = {name: Tariff(found or (USUAL,)) for name, found in rows.items()}
+    unknown = [name for name, found in rows.items() if not found]
+    return Tariffs(known), tuple(map(_unknown, unknown))
+
+
+def _unknown(name: str) -> Finding:
+    of = f"of {name[:80]!r} " if name else ""
+    text = f"prices {of}are not known: 1 USD per million tokens, 0.1 for reads, 1.25 for writes"
+    return Finding("prices_unknown", text)
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ nothing. Specification: DESIGN sections 3 and 9, docs/replay.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
     n: it was made over entries 0..n-1.
     time_ms: when its answer was recorded, milliseconds since 1970 UTC; 0 when not known.
-    model: that answered, where the recording says so.
+    model: that answered; "" where the recording does not say.
     usage: what the provider counted; None where that is not recorded.
     """
 
@@ -44,7 +44,8 @@ class Recording(NamedTuple):
     tokens: of each entry as it was handed in; upto: of the first k entries, overhead included.
     blocks: content blocks of each entry, as a provider's cache counts them.
     images: of each entry, whether it holds one.
-    requests: in order; n never falls.
+    requests: in order; n never falls. models: those that answered them, by name as recorded; None
+        is one that the table lacks.
     boundaries: the requests are guessed, as none are recorded.
     """
 
@@ -59,6 +60,7 @@ class Recording(NamedTuple):
     reading: Reading
     model: Model | None
     model_name: str
+    models: Mapping[str, Model | None]
     window: int | None
     boundaries: bool
     findings: tuple[Finding, ...] = ()
@@ -82,7 +84,7 @@ def recording_of(
     chosen = choose(reading, _anywhere(base), None, None, table)
     entries, carried = reading.entries, overhead(reading, chosen)
     tokens = [chosen.measure.entry(entry) for entry in entries]
-    requests = list(_requests(reading))
+    requests = list(_answered_by(base.model, _requests(reading)))
     guessed = not any(asked.usage for asked in requests)
     known = table.find(chosen.model) if chosen.model else None
     limits = (window, base.window, known.window if known else None)
@@ -98,6 +100,7 @@ def recording_of(
         reading=reading,
         model=known,
         model_name=chosen.model,
+        models={name: table.find(name) if name else None for name in _names(requests)},
         window=next((limit for limit in limits if limit is not None), None),
         boundaries=guessed,
         findings=(*transcript.findings, *_said(chosen, guessed)),
@@ -117,6 +120,18 @@ def _said(chosen: Chosen, guessed: bool) -> Iterator[Finding]:
     if guessed:
         text = "no requests are recorded: one is assumed before each model turn and at the end"
         yield Finding("requests_assumed", text)
+
+
+def _answered_by(model: str | None, requests: Iterable[Asked]) -> Iterator[Asked]:
+    """The requests as if this model had answered them; else each by its own, or as the last."""
+    last = ""
+    for asked in requests:
+        last = model or asked.model or last
+        yield asked._replace(model=last)
+
+
+def _names(requests: Sequence[Asked]) -> list[str]:
+    return list(dict.fromkeys(asked.model for asked in requests))
 
 
 def _requests(reading: Reading) -> Iterator[Asked]:

@@ -19,7 +19,8 @@ class Step(NamedTuple):
     """What is new at a request.
 
     changes: seq → what stands for the entry from now on; None is the entry itself.
-    passes: how many passes were made; a strategy of others makes one whenever it changes anything.
+    passes: how many were made that changed what had been sent; a strategy of others makes one
+        whenever it changes anything.
     anchor: entries that the last pass settled; 0 where that is not known.
     tier: of our own policies.
     """

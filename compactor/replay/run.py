@@ -16,10 +16,10 @@ from compactor import models as model_table
 from compactor.core.errors import PolicyError
 from compactor.core.policy import Policy, Rules
 from compactor.models import ModelTable, Prices
-from compactor.replay.caches import CacheModel, cache_of, colds
+from compactor.replay.caches import CacheModel, cache_of, colds, usual_model
 from compactor.replay.optimum import Optimum, optimum
 from compactor.replay.own import NAMES, Own, policy_of, rules_of
-from compactor.replay.prices import Tariff, load_prices, tariff_from, tariff_of
+from compactor.replay.prices import Tariff, load_prices, tariff_from, tariffs_of
 from compactor.replay.recording import Recording, recording_of
 from compactor.replay.regret import Named
 from compactor.replay.results import Step
@@ -48,8 +48,8 @@ class Bench:
     Args:
         transcript: the recording.
         base: what holds where a policy's spelling says nothing.
-        cache: spelled; None is that of the recording's model.
-        prices: None takes the model's.
+        cache: spelled; None is that of the model that answered most.
+        prices: None takes each request's model's.
         table: of models.
     """
 
@@ -65,10 +65,11 @@ class Bench:
         self.base = base
         self.format = transcript.format
         self.recording = recording_of(transcript, base, table or model_table.built_in())
-        known, name = self.recording.model, self.recording.model_name
-        self.cache: CacheModel = cache_of(spelled(cache) if cache else None, known, name)
-        tariff, self.findings = (prices, ()) if prices is not None else tariff_of(known)
-        self.tariff = tariff
+        models, usual = self.recording.models, usual_model(self.recording.requests)
+        self.cache: CacheModel = cache_of(spelled(cache) if cache else None, models, usual)
+        tariffs, unknown = tariffs_of(models)
+        self.tariff = prices or tariffs
+        self.findings = unknown if prices is None else ()
         self.named = Named(self.recording)
         self._cold = colds(self.recording.requests, self.cache)
         self._optima: dict[tuple[Rules, bool], Optimum | None] = {}
@@ -181,7 +182,16 @@ def _strategy(recording: Recording, given: Spelled) -> Iterator[Step]:
             path=given.text,
             hint=f"known: {', '.join((*STRATEGIES, *NAMES))}, or a config file",
         )
-    return STRATEGIES[given.name](recording, given)
+    return _seen(recording, STRATEGIES[given.name](recording, given))
+
+
+def _seen(recording: Recording, steps: Iterator[Step]) -> Iterator[Step]:
+    """The steps; what changes nothing that had been sent is no pass."""
+    sent = 0
+    for asked, step in zip(recording.requests, steps, strict=True):
+        is_seen = min(step.changes, default=sent) < sent
+        yield step if is_seen else step._replace(passes=0)
+        sent = asked.n
 
 
 def _ratio(cost: int, other: int) -> float:
@@ -209,8 +219,8 @@ def replay(
     Args:
         transcript: a recording, as a file or as it was loaded.
         policy: a spelling as after `--policy`, or a policy; None is the default policy.
-        cache: `NAME[:key=value,…]` as after `--cache`; None is that of the recording's model.
-        prices: a file as after `--prices`, or its rows; None takes the model's.
+        cache: `NAME[:key=value,…]` as after `--cache`; None is that of the usual model.
+        prices: a file as after `--prices`, or its rows; None takes each model's.
         window: tokens; None takes the policy's, else the model's.
         models: what is known of models instead of the table that ships.
 

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from compactor.replay.caches import Cache, CacheModel, colds
-from compactor.replay.prices import Tariff
+from compactor.replay.caches import CacheModel, colds
+from compactor.replay.prices import Tariff, Tariffs
 from compactor.replay.prompt import Prompt
 from compactor.replay.recording import Recording
 from compactor.replay.regret import Named, Regret
 from compactor.replay.results import Step
+from compactor.replay.serving import Cache
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cost_nano: in nano-dollars, without the answer.
     stable_prefix: what begins it as it began the request before.
     broken: the request before is no prefix of it.
-    passes: made for it.
+    passes: made for it, of those that changed what had been sent.
     tier: of our own policies.
     overflow: it is longer than the window.
     cold: everything cached had expired.
@@ -54,7 +55,7 @@ class Terms(NamedTuple):
     """What a replay is simulated under."""
 
     cache: CacheModel
-    tariff: Tariff
+    tariff: Tariff | Tariffs
     window: int | None
 
 
@@ -89,7 +90,8 @@ def simulate(
         prompt.advance(asked.n, step.changes)
         if regret is not None:
             regret.advance(asked.n, step.changes)
-        served = cache.serve(prompt, asked, cold=cold[number], anchor=anchor)
+        served = cache.serve(prompt, asked, anchor=anchor)
+        tariff = terms.tariff.of(asked.model)
         rows.append(
             Row(
                 request=number + 1,
@@ -98,7 +100,7 @@ def simulate(
                 cached=served.cached,
                 written=served.written,
                 uncached=served.uncached,
-                cost_nano=terms.tariff.cost_nano(served, long=terms.cache.long),
+                cost_nano=tariff.cost_nano(served, long=terms.cache.long),
                 stable_prefix=prompt.stable,
                 broken=prompt.broken,
                 passes=step.passes,

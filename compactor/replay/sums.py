@@ -23,11 +23,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     regret: share of identifiers that the model used and could not see any more.
     """
 
-    policy: str
     format: str
-    model: str
-    cache: str
-    window: int | None
+    policy: str
     requests: int
     tokens_sent: int
     cached: int
@@ -40,6 +37,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     passes: int
     overflow_requests: int
     regret: float
+    model: str
+    cache: str
+    window: int | None
     findings: tuple[Finding, ...] = ()
     rows: tuple[Row, ...] = ()
 
