@@ -87,7 +87,8 @@ NAMED = (
     "none", "mask:last=4", "mask:last=4,polling=5", "clear-tool-uses:trigger=3000",
     "langchain-clear-tool-uses:trigger=3000", "staircase", "sliding:messages=6",
     "pydantic-harness:max_tokens=3000", "opencode-prune:protect=900,minimum=300",
-    "gemini-cli-mask:protect=1000,minimum=500",
+    "gemini-cli-mask:protect=1000,minimum=500", "inspect-edit:threshold=3000",
+    "inspect-trim:threshold=3000,preserve=60", "maf-tool-results", "maf-sliding:groups=8",
 )  # fmt: skip
 
 

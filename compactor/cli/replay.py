@@ -52,7 +52,8 @@ policy_option = click.option(
     "--policy", "policies", multiple=True, metavar="POLICY",
     help="none, threshold or priced with settings (priced:keepRecent=16,window=200000), a config "
     "file, or what others do: mask:last=10, clear-tool-uses, langchain-clear-tool-uses, "
-    "opencode-prune, gemini-cli-mask, staircase, pydantic-harness, sliding:messages=40. "
+    "opencode-prune, gemini-cli-mask, staircase, pydantic-harness, sliding:messages=40, "
+    "inspect-edit, inspect-trim, maf-tool-results, maf-sliding. "
     "Repeatable; default none, threshold, priced.",
 )  # fmt: skip
 window_option = click.option(

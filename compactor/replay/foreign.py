@@ -79,11 +79,11 @@ _PREVIEW_LINES: Final = 10
 def gemini_preview(entry: Entry) -> str:
     """What Gemini CLI's mask puts in the place of a response, read at 25137857.
 
-    Of the shell's output the first and last ten lines, of others 250 characters at either end. The
-    random part of its file name is left out.
+    Of the shell's output the first and last ten lines, and its other sections whole; of others 250
+    characters at either end. The random part of its file name is left out.
     """
     if entry.name == _SHELL:
-        preview = _ends_of_lines(entry.body)
+        preview = _shell_preview(entry.body)
     else:
         content = json.dumps({"output": entry.body}, indent=2, ensure_ascii=False)
         preview = content
@@ -93,6 +93,23 @@ def gemini_preview(entry: Entry) -> str:
     name = f"{entry.name}_{entry.call_id}".lower()
     where = f"Output too large. Full output available at: tool-outputs/{name}.txt"
     return f"<tool_output_masked>\n{preview}\n\n{where}\n</tool_output_masked>"
+
+
+def _shell_preview(text: str) -> str:
+    """The sections of a shell's result, that of its output cut."""
+    before, *sections = _SECTIONS.split(text)
+    if not sections:
+        return _ends_of_lines(text)
+    shown = [_ends_of_lines(before.strip())] if before.strip() else []
+    for name, section in zip(sections[::2], sections[1::2], strict=True):
+        section = section.strip()
+        shown.append(f"{name}: {_ends_of_lines(section) if name == 'Output' else section}")
+    return "\n".join(shown)
+
+
+_SECTIONS: Final = re.compile(
+    r"^(Output|Error|Exit Code|Signal|Background PIDs|Process Group PGID): ", re.MULTILINE
+)
 
 
 def _ends_of_lines(text: str) -> str:

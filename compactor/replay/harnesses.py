@@ -14,7 +14,7 @@ from compactor.core.policy import named
 from compactor.replay.foreign import gemini_preview, gemini_tokens, opencode_tokens
 from compactor.replay.prompt import Shown
 from compactor.replay.recording import Recording
-from compactor.replay.results import Step, shown, step
+from compactor.replay.results import Step, begins_turn, shown, step
 from compactor.replay.spelling import Spelled, number, refuse_others
 
 _OPENCODE_STUB: Final = "[Old tool result content cleared]"
@@ -34,7 +34,7 @@ def opencode_prune(recording: Recording, given: Spelled) -> Iterator[Step]:
     sizes, gone, n = _opencode_sizes(recording), -1, 0
     turns: list[int] = []
     for asked in recording.requests:
-        new = [seq for seq in range(n, asked.n) if _begins_turn(recording, seq)]
+        new = [seq for seq in range(n, asked.n) if begins_turn(recording, seq)]
         turns, n, going = turns + new, asked.n, []
         if new and len(turns) > 2:  # the loop of the turn before has ended
             seqs = range(turns[-3] - 1, gone, -1)
@@ -51,13 +51,6 @@ def _opencode_sizes(recording: Recording) -> dict[int, int]:
         for seq in recording.tools
         if not entries[seq].error and entries[seq].name not in _OPENCODE_PROTECTED
     }
-
-
-def _begins_turn(recording: Recording, seq: int) -> bool:
-    """Whether an entry begins a message of the user's own."""
-    entries = recording.entries
-    is_first = not seq or entries[seq - 1].kind is not Kind.USER
-    return entries[seq].kind is Kind.USER and is_first
 
 
 def _past(seqs: Iterable[int], sizes: Mapping[int, int], protect: int, minimum: int) -> list[int]:

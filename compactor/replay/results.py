@@ -41,6 +41,13 @@ def shown(recording: Recording, text: str) -> Shown:
     return Shown(recording.measure.rewritten(text), text)
 
 
+def begins_turn(recording: Recording, seq: int) -> bool:
+    """Whether an entry begins a message of the user's own."""
+    entries = recording.entries
+    is_first = not seq or entries[seq - 1].kind is not Kind.USER
+    return entries[seq].kind is Kind.USER and is_first
+
+
 class Results:
     """The results so far. Cost of all calls together: O(results + what goes).
 

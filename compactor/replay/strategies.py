@@ -15,10 +15,16 @@ from typing import Final
 
 from compactor.core.model import Kind
 from compactor.replay.foreign import characters, langchain_tokens, lean_stub, swe_mask
+from compactor.replay.frameworks import (
+    inspect_edit,
+    inspect_trim,
+    maf_sliding,
+    maf_tool_results,
+)
 from compactor.replay.harnesses import gemini_cli_mask, opencode_prune
 from compactor.replay.prompt import DROPPED
 from compactor.replay.recording import Recording
-from compactor.replay.results import Messages, Results, Step, shown, step
+from compactor.replay.results import Messages, Results, Step, begins_turn, shown, step
 from compactor.replay.spelling import Spelled, number, refuse_others
 
 Strategy = Callable[[Recording, Spelled], Iterator[Step]]
@@ -112,14 +118,16 @@ def staircase(recording: Recording, given: Spelled) -> Iterator[Step]:
 
 
 def pydantic_harness(recording: Recording, given: Spelled) -> Iterator[Step]:
-    """`pydantic-harness:max_tokens=100000,keep_pairs=3,min_clear_tokens=0`: ClearToolResults.
+    """`pydantic-harness:max_tokens=100000,keep_pairs=3`: ClearToolResults.
 
     pydantic-ai-harness 0.62. Edits the history for good. The size is what the provider reported for
     the request before and its answer, and characters / 4 of what came since. `max_messages=N`
-    counts messages since the last cleared result, instead or as well.
+    counts messages since the last cleared result, instead or as well; `min_clear_tokens=N` leaves
+    what would clear less.
     """
     refuse_others(given, ("max_tokens", "max_messages", "keep_pairs", "min_clear_tokens"))
-    text, least = "[tool result cleared]", number(given, "min_clear_tokens", 0)
+    text, is_bound = "[tool result cleared]", "min_clear_tokens" in given.settings
+    least = number(given, "min_clear_tokens", 0)
     most, keep = number(given, "max_messages", 0), number(given, "keep_pairs", 3)
     limit = number(given, "max_tokens", 0 if most else 100_000)
     results, messages = Results(recording, paired=True), Messages(recording)
@@ -136,7 +144,7 @@ def pydantic_harness(recording: Recording, given: Spelled) -> Iterator[Step]:
             going = results.left(count)
         fewer = sum(len(recording.entries[seq].body) - len(text) for seq in going)
         whole = chars[asked.n] - gone
-        if going and whole // 4 - (whole - fewer) // 4 < least:
+        if is_bound and going and whole // 4 - (whole - fewer) // 4 < least:
             going = results.left(0)
         else:
             gone += fewer
@@ -152,15 +160,18 @@ def _is_turn(recording: Recording, seq: int) -> bool:
 def sliding(recording: Recording, given: Spelled) -> Iterator[Step]:
     """`sliding:messages=40`: Strands 1.62 `SlidingWindowConversationManager(per_turn=True)`.
 
-    The newest messages only, beginning with a message of the user or else with a call whose result
-    follows; what is dropped never comes back. Parallel results are one message.
+    Before each request and at the end of each turn: the newest messages only, beginning with a
+    message of the user or else with a call whose result follows; what is dropped never comes back.
+    Parallel results are one message.
     """
     refuse_others(given, ("messages",))
-    window, messages, first = max(1, number(given, "messages", 40)), Messages(recording), 0
+    window, messages, first, n = max(1, number(given, "messages", 40)), Messages(recording), 0, 0
     for asked in recording.requests:
-        count, begin = messages.upto(asked.n), first
-        if count - first > window:
-            begin = _trim_point(messages, count - window, count, first)
+        ends = [seq for seq in range(max(n, 1), asked.n) if begins_turn(recording, seq)]
+        begin, n = first, asked.n
+        for count in (messages.upto(seq) for seq in (*ends, asked.n)):
+            if count - begin > window:
+                begin = _trim_point(messages, count - window, count, begin)
         dropped = range(messages.start(first, asked.n), messages.start(begin, asked.n))
         first = begin
         yield step(dict.fromkeys(dropped, DROPPED))
@@ -187,5 +198,9 @@ STRATEGIES: Final[dict[str, Strategy]] = {
     "staircase": staircase,
     "pydantic-harness": pydantic_harness,
     "sliding": sliding,
+    "inspect-edit": inspect_edit,
+    "inspect-trim": inspect_trim,
+    "maf-tool-results": maf_tool_results,
+    "maf-sliding": maf_sliding,
 }
 """Word in `--policy` → what it does. Our own policies are in `own`."""
