@@ -100,7 +100,7 @@ def test_strategies_are_replayed_as_whole_requests_would_be(name: str) -> None:
         for k in range(4):
             lines = "".join(f"{turn} {k} line {i}\n" for i in range(20 + 30 * k))
             talk.call("read" if k % 2 else "bash", {"n": k}, result=lines)
-        talk.assistant("done")
+        talk.assistant(f"done {turn}")
     work = bench(talk, Policy(window=10_000, counter="chars4"))
     given = spelled(name)
     all_sent = shown_again(work.recording, STRATEGIES[given.name](work.recording, given))

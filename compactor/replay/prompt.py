@@ -1,8 +1,9 @@
 """The prompts of successive requests as paths in a tree of prefixes.
 
 An entry is a step, named by what is shown of it; two requests share exactly the prefix that is
-byte for byte the same. A change costs what lies behind it, nothing else is looked at again. Knows
-no provider and no policy. Specification: DESIGN section 9, docs/replay.md.
+byte for byte the same (where messages were dropped, one that happens to equal another is new). A
+change costs what lies behind it, nothing else is looked at again. Knows no provider and no policy.
+Specification: DESIGN section 9, docs/replay.md.
 """
 
 from __future__ import annotations
