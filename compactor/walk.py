@@ -67,11 +67,19 @@ def _below(folder: Path) -> Iterator[Found]:
         yield from (
             Found(Path(each.path), _size(each), False)
             for each in shown
-            if each.is_file() and not NEVER.search(each.name)
+            if _is_file(each) and not NEVER.search(each.name)
         )
         folders += [
             Path(each.path) for each in reversed(shown) if each.is_dir(follow_symlinks=False)
         ]
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Not so are links that lead nowhere, or in a circle, of which the system says an error."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _size(entry: Path | os.DirEntry[str]) -> int:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import cli_kit as kit
 import msgspec
 import pytest
-from many_kit import TASK, deadly, folder_of
+from many_kit import TASK, Deadly, deadly, folder_of
 
 from compactor.cli.many import items_of
-from compactor.replay.many import SMALL_BYTES, Done, local, one_by_one
+from compactor.replay.many import Done, one_by_one
+from compactor.replay.processes import SMALL_BYTES, local
 
 HEAVY = SMALL_BYTES // 6
 
@@ -43,8 +49,9 @@ def test_a_file_that_fails_is_a_row_and_not_the_end(folder: Path) -> None:
     failed = [(Path(row["file"]).name, row["error"]["code"]) for row in rows if "error" in row]
     assert failed == [("unknown.json", "policy.model_unknown")]
     assert len(rows) == 8 * 2 + 1
-    shown = kit.compactor("replay", folder, "-q").stdout.decode()
-    assert "unknown.json: window: model 'nobody-knows-it' is not in the model table" in shown
+    shown = kit.compactor("replay", folder)
+    assert b"unknown.json: window: model 'nobody-knows-it' is not in the model" in shown.stdout
+    assert shown.stderr.endswith(b"2 other files are no transcript\n")
 
 
 def test_a_named_file_that_fails_is_a_row_and_the_exit_code(folder: Path) -> None:
@@ -66,6 +73,41 @@ def test_a_process_that_dies_takes_only_its_own_file(folder: Path) -> None:
     assert items[lost.index].path.endswith("002.json")
     kept = [done for done in found if done is not lost]
     assert kept == [done for done in one_by_one(TASK, items) if done.index != lost.index]
+
+
+def test_a_process_that_dies_once_is_forgiven(folder: Path, tmp_path: Path) -> None:
+    items = items_of([str(folder)])
+    found = in_order(local(TASK, items, 2, Deadly(tmp_path / "died")))
+    assert found == list(one_by_one(TASK, items))
+    assert (tmp_path / "died").exists()
+
+
+def test_a_file_that_vanishes_is_a_row(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    items = items_of([str(tmp_path / "copy")])
+    (tmp_path / "copy" / "003.json").unlink()
+    found = in_order(local(TASK, items, 2))
+    assert [done.failure.code for done in found if done.failure] == [
+        "input.unreadable",
+        *["input.not_json"] * 2,
+    ]
+
+
+def test_an_interrupt_ends_all_processes_and_says_nothing(folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "compactor", "replay", folder, pipe, "--jobs", "2"]
+    page = ["--html", tmp_path / "page.html"]
+    done = subprocess.Popen(
+        [*command, *page], env=kit.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    with pipe.open("wb", buffering=0) as told:  # until a process of it reads
+        done.send_signal(signal.SIGINT)
+        assert done.communicate(timeout=60) == (b"", None)
+        assert done.returncode == 130
+        with pytest.raises(BrokenPipeError):
+            told.write(b"x")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_refused_task_ends_it_whatever_the_file(folder: Path) -> None:

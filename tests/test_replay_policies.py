@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from replay_kit import bench, lab
 
@@ -14,10 +15,23 @@ from compactor.core.errors import PolicyError
 from compactor.core.model import Usage
 from compactor.replay import Replay
 from compactor.replay.caches import cache_of
+from compactor.replay.own import NAMES
 from compactor.replay.recommend import recommend
 from compactor.replay.regret import identifiers
 from compactor.replay.spelling import spelled
+from compactor.replay.strategies import STRATEGIES
 from compactor.testing import Conversation
+
+
+@pytest.mark.parametrize("policy", [*STRATEGIES, *NAMES])
+def test_every_number_of_a_replay_is_one(policy: str) -> None:
+    talk = Conversation().user("go")
+    for k in range(40):
+        talk.call("bash", {"n": k}, result=f"line {k} of a log\n" * 900).user("on")
+    made = bench(talk, Policy(window=40_000, counter="chars4")).replay(policy)
+    assert made.passes or policy == "none"
+    assert msgspec.convert(msgspec.to_builtins(made), Replay) == made
+
 
 # Regret and recommendations.
 

@@ -69,6 +69,7 @@ def test_links_to_folders_are_not_followed_and_what_is_no_file_is_left_out(tmp_p
     (tmp_path / "a" / "loop").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "file").symlink_to(tmp_path / "out" / "y.json")
     (tmp_path / "a" / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "a" / "circle").symlink_to(tmp_path / "a" / "circle")
     os.mkfifo(tmp_path / "a" / "pipe")
     assert names(tmp_path, "a") == ["a/file", "a/x.json"]
     (tmp_path / "link").symlink_to(tmp_path / "out")

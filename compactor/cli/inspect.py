@@ -23,7 +23,7 @@ from compactor.cli.options import (
     thread_option,
 )
 from compactor.cli.progress import each_file
-from compactor.cli.says import counted
+from compactor.cli.says import OTHERS, counted
 from compactor.cli.screen import clipped, note, plain, show, to_json
 from compactor.inspection import Asked, Inspected, Recorded, rows_of, total
 from compactor.walk import files
@@ -101,7 +101,7 @@ def command(
     elif shown:
         show("\n".join(_table(shown)))
     if others and not quiet:
-        note(f"{counted(others, 'other file is', 'other files are')} no transcript")
+        note(f"{counted(others, *OTHERS)} no transcript")
     if any(each.named and row.error is not None for each, row in read):
         raise click.exceptions.Exit(REFUSED)
 

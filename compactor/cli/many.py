@@ -11,13 +11,15 @@ import click
 
 from compactor.cli.options import positive_number
 from compactor.cli.progress import bar
+from compactor.cli.says import OTHERS, counted
 from compactor.cli.screen import note, note_findings, plain
 from compactor.core.errors import CompactorError, InputError, PolicyError
 from compactor.inspection import Failure
 from compactor.replay import Replay
-from compactor.replay.many import Done, Item, Task, cores, local
+from compactor.replay.many import Done, Item, Task
 from compactor.replay.page import Shelf, Told
-from compactor.replay.remote import listed
+from compactor.replay.processes import cores, local
+from compactor.replay.remote import is_url, listed
 from compactor.walk import files
 
 ENGINES = ("local", "ray")
@@ -63,11 +65,13 @@ class Gathered(NamedTuple):
     @property
     def failures(self) -> list[tuple[Item, Failure]]:
         """Of files that are recordings, or that a person named."""
-        return [
-            (item, done.failure)
-            for item, done in self.done
-            if done.failure is not None and (item.named or done.is_transcript)
-        ]
+        found = ((item, done.failed(item)) for item, done in self.done)
+        return [(item, failure) for item, failure in found if failure is not None]
+
+    @property
+    def others(self) -> int:
+        """Files of folders that are no transcripts."""
+        return sum(done.failure is not None for _, done in self.done) - len(self.failures)
 
     @property
     def named_failed(self) -> bool:
@@ -75,15 +79,15 @@ class Gathered(NamedTuple):
 
 
 def gather(
-    task: Task, paths: Sequence[str], *, jobs: int | None, engine: str, quiet: bool
+    task: Task, items: Sequence[Item], *, jobs: int | None, engine: str, quiet: bool
 ) -> Gathered:
-    """Replay all files of these paths.
+    """Replay all of these files.
 
     Raises:
         CompactorError: the task is refused, whatever the file; one file was named and failed; there
             was nothing to replay.
     """
-    items, shelf, found = items_of(paths), Shelf(), dict[int, Done]()
+    shelf, found = Shelf(), dict[int, Done]()
     with bar(sum(item.size_bytes for item in items), quiet=quiet or len(items) < 2) as advance:
         for done in _engine(task, items, jobs, engine):
             for number, told in enumerate(done.told):
@@ -97,6 +101,8 @@ def gather(
     if not quiet:
         said = (finding for _, done in gathered.done for finding in done.findings)
         note_findings({(f.code, f.message): f for f in said}.values())
+        if gathered.others:
+            note(f"{counted(gathered.others, *OTHERS)} no transcript")
     return gathered
 
 
@@ -112,11 +118,11 @@ def items_of(paths: Sequence[str]) -> list[Item]:
     """The files of paths, then those of URLs, each with a name that says what it has of its own.
 
     Raises:
-        InputError: `input.unreadable`: a URL cannot be listed.
+        PolicyError: `policy.not_installed`.
     """
-    here = files(path for path in paths if "://" not in path)
+    here = files(path for path in paths if not is_url(path))
     found = [(str(each.path), each.size_bytes, each.named) for each in here]
-    for url in dict.fromkeys(path for path in paths if "://" in path):
+    for url in dict.fromkeys(filter(is_url, paths)):
         found += listed(url)
     names = _names([path for path, _, _ in found])
     return [

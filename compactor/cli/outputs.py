@@ -13,7 +13,6 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -21,12 +20,7 @@ import click
 from compactor.cli.job import STDIN
 from compactor.cli.options import Job
 from compactor.cli.screen import show, write_bytes
-from compactor.core.errors import CompactorError
-from compactor.durable import check_replaceable, replace_file
-
-STDOUT = "-"
-
-_Identity = tuple[int, int] | str
+from compactor.cli.writing import STDOUT, Identity, check_writable, identity, write_file
 
 
 class Outputs(NamedTuple):
@@ -45,11 +39,11 @@ class Outputs(NamedTuple):
         if self.report == STDOUT:
             show(report)
         elif self.report is not None:
-            _write_file(self.report, [f"{report}\n".encode()])
+            write_file(self.report, [f"{report}\n".encode()])
         if self.data == STDOUT:
             write_bytes(made)
         elif self.data is not None:
-            _write_file(self.data, made)
+            write_file(self.data, made)
 
 
 def outputs_of(job: Job, output: str | None, report: str | None, *, dry_run: bool) -> Outputs:
@@ -72,7 +66,7 @@ def outputs_of(job: Job, output: str | None, report: str | None, *, dry_run: boo
     _refuse_one_file_twice(job, outputs)
     for path in outputs:
         if path not in (None, STDOUT):
-            _check(str(path))
+            check_writable(str(path))
     return outputs
 
 
@@ -80,11 +74,11 @@ def _refuse_one_file_twice(job: Job, outputs: Outputs) -> None:
     """Two of the files are one: the one written last would destroy the other."""
     named = (
         ("the input", _of_input(job)),
-        ("--journal", _identity(job.journal)),
-        ("--config", _identity(job.config)),
-        ("--models", _identity(job.models)),
-        ("-o", _identity(outputs.data)),
-        ("--report", _identity(outputs.report)),
+        ("--journal", identity(job.journal)),
+        ("--config", identity(job.config)),
+        ("--models", identity(job.models)),
+        ("-o", identity(outputs.data)),
+        ("--report", identity(outputs.report)),
     )
     for (one, first), (other, second) in itertools.combinations(named, 2):
         if first is None or first != second:
@@ -96,43 +90,11 @@ def _refuse_one_file_twice(job: Job, outputs: Outputs) -> None:
         raise click.UsageError(f"{one} and {other} are the same file: give another one")
 
 
-def _of_input(job: Job) -> _Identity | None:
+def _of_input(job: Job) -> Identity | None:
     if job.source not in (None, STDIN):
-        return _identity(job.source)
+        return identity(job.source)
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or no file at all
         known = os.fstat(sys.stdin.fileno())
         if stat.S_ISREG(known.st_mode):
             return known.st_dev, known.st_ino
     return None
-
-
-def _identity(path: str | None) -> _Identity | None:
-    """What two spellings of one file have in common; None where there is nothing to destroy."""
-    if path is None or path == STDOUT:
-        return None
-    try:
-        known = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.realpath(path)
-    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
-
-
-def _check(path: str) -> None:
-    try:
-        check_replaceable(Path(path))
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error, hint="nothing was written") from error
-
-
-def _write_file(path: str, pieces: Iterable[bytes]) -> None:
-    try:
-        replace_file(Path(path), pieces)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: str, error: Exception, hint: str = "") -> CompactorError:
-    reason = getattr(error, "strerror", None) or error
-    return CompactorError(
-        f"cannot be written: {reason}", code="output.unwritable", path=path, hint=hint
-    )

@@ -8,7 +8,7 @@ import click
 
 from compactor.cli.columns import aligned
 from compactor.cli.failures import REFUSED
-from compactor.cli.many import gather, many_options, note_failures
+from compactor.cli.many import gather, items_of, many_options, note_failures
 from compactor.cli.options import (
     all_threads_option,
     check_sources,
@@ -86,7 +86,7 @@ def command(
     asked = asked_for(window, cache, prices, models)
     reading = Reading(format, thread, all_threads, strict, quiet)
     task = asked.task(SWEEP, reading, cached=not no_cache)
-    gathered = gather(task, paths, jobs=jobs, engine=engine, quiet=quiet)
+    gathered = gather(task, items_of(paths), jobs=jobs, engine=engine, quiet=quiet)
     note_failures(gathered)
     found = [made for _, made in gathered.replays]
     if not found:

@@ -158,12 +158,13 @@ def command(
         reports.refuse("--against-usage")
         _truth(recordings(paths, reading), asked, each=each, as_json=as_json)
         return
-    reports.check([item.path for item in items_of(paths)])
+    items = items_of(paths)
+    reports.check([item.path for item in items])
     task = asked.task(policies or POLICIES, reading, cached=not no_cache)
     task = task._replace(rows=each or reports.need_rows, page=reports.html is not None)
-    found = gather(task, paths, jobs=jobs, engine=engine, quiet=quiet)
-    reports.write(found, rows=each, quiet=quiet)
+    found = gather(task, items, jobs=jobs, engine=engine, quiet=quiet)
     show(to_json({"files": _rows(found, each=each)}) if as_json else "\n".join(_shown(found, each)))
+    reports.write(found, rows=each, quiet=quiet)  # last: where it fails, the table is there
     if found.named_failed:
         raise click.exceptions.Exit(REFUSED)
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from compactor.cli.many import Gathered
 from compactor.cli.screen import note, plain
-from compactor.core.errors import CompactorError
-from compactor.durable import check_replaceable, replace_file
+from compactor.cli.writing import STDOUT, check_writable, identity, write_file
 from compactor.replay import Replay
 from compactor.replay.page import html
 from compactor.replay.page.picture import picture, plotting
-from compactor.replay.parquet import write_parquet
+from compactor.replay.parquet import parquet
 from compactor.replay.remote import package
 
 
@@ -37,9 +34,8 @@ class Reports(NamedTuple):
         """Raises:
         click.UsageError: one of them is asked for beside what has no replays to show.
         """
-        for flag, path in self._flags():
-            if path is not None:
-                raise click.UsageError(f"{other} and {flag} cannot be had at once")
+        for flag, _ in self._asked():
+            raise click.UsageError(f"{other} and {flag} cannot be had at once")
 
     def check(self, inputs: Sequence[str]) -> None:
         """Before the work is done, that it can be kept.
@@ -48,22 +44,18 @@ class Reports(NamedTuple):
             click.UsageError: one would go over an input or another, or to standard output.
             CompactorError: `output.unwritable`; `policy.not_installed`.
         """
-        taken = {_identity(path): "an input" for path in inputs}
-        for flag, path in self._flags():
-            if path is None:
-                continue
-            if path == "-":
+        taken = {identity(path): "an input" for path in inputs}
+        for flag, path in self._asked():
+            if path == STDOUT:
                 raise click.UsageError(f"{flag} needs a file: standard output has the table")
-            same = taken.setdefault(_identity(path), flag)
+            same = taken.setdefault(identity(path) or flag, flag)
             if same != flag:
                 raise click.UsageError(f"{flag} {path} is {same}: give another file")
-            if "://" not in path:
-                _check(path)
+            check_writable(path)
         if self.png is not None:
             plotting()
         if self.parquet is not None:
             package("pyarrow")
-            package("fsspec")
 
     def write(self, found: Gathered, *, rows: bool, quiet: bool) -> None:
         """All that are asked for.
@@ -71,24 +63,21 @@ class Reports(NamedTuple):
         Raises:
             CompactorError: `output.unwritable`.
         """
-        if self.html is not None:
-            page = html(found.told, list(_page_rows(found)))
-            self._put(self.html, page.encode(), quiet=quiet)
-        if self.png is not None:
-            self._put(self.png, picture(found.replays), quiet=quiet)
-        if self.parquet is not None:
-            write_parquet(self.parquet, found.done, rows=rows)
+        make: dict[str, Callable[[], bytes]] = {
+            "--html": lambda: html(found.told, list(_page_rows(found))).encode(),
+            "--png": lambda: picture(found.replays),
+            "--parquet": lambda: parquet(found.done, rows=rows),
+        }
+        for flag, path in self._asked():
+            data = make[flag]()
+            write_file(path, [data])
+            if not quiet:
+                note(f"note: {plain(path)} is written: {len(data):,} bytes")
 
-    def _put(self, path: str, data: bytes, *, quiet: bool) -> None:
-        try:
-            replace_file(Path(path), [data])
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        if not quiet:
-            note(f"note: {plain(path)} is written: {len(data):,} bytes")
-
-    def _flags(self) -> list[tuple[str, str | None]]:
-        return [("--html", self.html), ("--png", self.png), ("--parquet", self.parquet)]
+    def _asked(self) -> Iterator[tuple[str, str]]:
+        for flag, path in zip(("--html", "--png", "--parquet"), self, strict=True):
+            if path is not None:
+                yield flag, path
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,25 +113,3 @@ def _page_rows(found: Gathered) -> Iterator[tuple[str, Replay]]:
     for item, done in found.done:
         for name, made in done.replays:
             yield item.name + name.removeprefix(item.path), made
-
-
-def _identity(path: str) -> object:
-    try:
-        known = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.realpath(path) if "://" not in path else path
-    return known.st_dev, known.st_ino
-
-
-def _check(path: str) -> None:
-    try:
-        check_replaceable(Path(path))
-    except (OSError, ValueError) as error:
-        raise _unwritable(path, error, hint="nothing was written") from error
-
-
-def _unwritable(path: str, error: Exception, hint: str = "") -> CompactorError:
-    reason = getattr(error, "strerror", None) or error
-    return CompactorError(
-        f"cannot be written: {reason}", code="output.unwritable", path=path, hint=hint
-    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from compactor.core.report import WHYS, Report
 
+OTHERS = ("other file is", "other files are")
+"""What was found in folders and is no transcript."""
+
 _NUMBERS = {
     "below_threshold": "{tokens_after:,} of {threshold:,} tokens",
     "waits:min_freed": "{tokens_after:,} of {threshold:,} tokens; a pass must free {min_freed:,}",

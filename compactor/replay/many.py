@@ -1,18 +1,14 @@
-"""Many recordings: one file's work as a pure function of its bytes, done here or by processes.
+"""Many recordings: one file's work as a pure function of its bytes, whoever does it.
 
 What a file comes to depends on nothing but the file and the task, so results are the same by any
 engine, in any order, with any number of workers; who collects puts them in the order of the files.
-A file that fails is a result, too, and a process that dies takes only its own file with it.
-Specification: docs/replay.md.
+A file that fails is a result, too. Engines: `processes.py`, `cluster.py`. Specification:
+docs/replay.md.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -25,13 +21,11 @@ from compactor.inspection import NO_TRANSCRIPT, Failure
 from compactor.models import ModelTable
 from compactor.replay.page import Told, tell
 from compactor.replay.prices import Tariff
-from compactor.replay.remote import read_bytes
+from compactor.replay.remote import is_url, read_bytes
 from compactor.replay.run import Bench
 from compactor.replay.sums import Replay
 from compactor.transcript import Transcript, load
 
-SMALL_BYTES: Final = 1_500_000
-"""Less than this in all is not worth the start of a process."""
 _OF_THE_FILE: Final = ("policy.model_unknown", "policy.not_installed")
 """Errors of a policy that another file need not have."""
 
@@ -82,9 +76,11 @@ class Done(msgspec.Struct, frozen=True):
     failure: Failure | None = None
     refused: bool = False
 
-    @property
-    def is_transcript(self) -> bool:
-        return self.failure is None or self.failure.code not in NO_TRANSCRIPT
+    def failed(self, item: Item) -> Failure | None:
+        """Why it came to nothing; None also for a file of a folder that is something else."""
+        if self.failure is None or (self.failure.code in NO_TRANSCRIPT and not item.named):
+            return None
+        return self.failure
 
 
 Work = Callable[[Task, Item], Done]
@@ -104,6 +100,8 @@ def work(task: Task, item: Item) -> Done:
     except CompactorError as error:
         failure = Failure(error.code, error.message, error.path, error.hint)
         refused = isinstance(error, PolicyError) and error.code not in _OF_THE_FILE
+    except MemoryError:
+        failure = died(item)
     except Exception as error:  # a fault of ours in one file is no reason to lose the others
         failure = Failure("internal.fault", f"{type(error).__name__}: {error}", item.path)
     return Done(item.index, tuple(found), tuple(told), tuple(findings), failure, refused)
@@ -132,67 +130,20 @@ def _replay(
 
 def _conversations(task: Task, item: Item) -> Iterator[tuple[str, Transcript]]:
     """The first by no name."""
-    source: Any = Path(item.path) if "://" not in item.path else read_bytes(item.path)
+    source: Any = read_bytes(item.path) if is_url(item.path) else Path(item.path)
     first = load(source, task.format, thread=task.thread, name=item.path, strict=task.strict)
     yield "", first
     for thread in first.threads[1:] if task.all_threads else ():
         yield thread, first.of_thread(thread)
 
 
+def died(item: Item) -> Failure:
+    """Why a file came to nothing whose process died, or had no memory left."""
+    text = "its process died or had no memory left; it may need more than there is"
+    return Failure("internal.worker", text, item.path)
+
+
 def one_by_one(task: Task, items: Sequence[Item], do: Work = work) -> Iterator[Done]:
     """In this process, in order."""
     for item in items:
         yield do(task, item)
-
-
-def local(task: Task, items: Sequence[Item], jobs: int, do: Work = work) -> Iterator[Done]:
-    """By processes of this machine, in any order. jobs: how many at most.
-
-    A process that dies breaks all that runs; what had not come back is done again, each file in a
-    process of its own, so that only the file that kills it is lost.
-    """
-    jobs = min(jobs, len(items))
-    if jobs < 2 or sum(item.size_bytes for item in items) < SMALL_BYTES:
-        yield from one_by_one(task, items, do)
-        return
-    left = {item.index: item for item in items}
-    with _pool(jobs) as pool:
-        futures = {pool.submit(do, task, item): item for item in _largest_first(items)}
-        for future in as_completed(futures):
-            done = _result(future)
-            if done is not None:
-                del left[done.index]
-                yield done
-    for item in left.values():
-        with _pool(1) as pool:
-            done = _result(pool.submit(do, task, item))
-        yield done or Done(item.index, failure=_died(item))
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    """Fresh interpreters: the same on every system, and no thread of ours is forked."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-
-
-def _largest_first(items: Sequence[Item]) -> list[Item]:
-    """So that no process is left alone with the largest in the end."""
-    return sorted(items, key=lambda item: (-item.size_bytes, item.index))
-
-
-def _result(future: Future[Done]) -> Done | None:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return None
-
-
-def _died(item: Item) -> Failure:
-    text = "the process that replayed it died; it may need more memory than there is"
-    return Failure("internal.worker", text, item.path)
-
-
-def cores() -> int:
-    """How many processes can run at once."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

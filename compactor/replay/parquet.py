@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from typing import Any, Final
 
 import msgspec
 
-from compactor.core.errors import CompactorError
 from compactor.replay.many import Done, Item
-from compactor.replay.remote import file_system, package
+from compactor.replay.remote import package
 from compactor.replay.simulate import Row
 from compactor.replay.sums import Replay
 
 
-def write_parquet(url: str, found: Sequence[tuple[Item, Done]], *, rows: bool) -> None:
+def parquet(found: Sequence[tuple[Item, Done]], *, rows: bool) -> bytes:
     """Results as a Parquet file, a row a recording and policy, and one a failure, in order.
 
     Args:
-        url: of a file, on any file system.
         rows: with a list of requests in each.
 
     Raises:
-        CompactorError: `output.unwritable`.
         PolicyError: `policy.not_installed`.
     """
-    arrow, parquet = package("pyarrow"), package("pyarrow.parquet")
-    schema = _schema(arrow, rows=rows)
+    arrow, writer = package("pyarrow"), package("pyarrow.parquet")
     records = [record for item, done in found for record in _records(item, done, rows=rows)]
-    files, path = file_system(url)
-    try:
-        files.makedirs(files._parent(path), exist_ok=True)
-        with files.open(path, "wb") as stream:
-            parquet.write_table(arrow.Table.from_pylist(records, schema=schema), stream)
-    except Exception as error:
-        raise CompactorError(
-            f"cannot be written: {error}", code="output.unwritable", path=url
-        ) from error
+    stream = BytesIO()
+    writer.write_table(arrow.Table.from_pylist(records, schema=_schema(arrow, rows=rows)), stream)
+    return stream.getvalue()
 
 
 _TYPES: Final = {"int": "int64", "str": "string", "float": "float64", "bool": "bool_"}
@@ -61,9 +52,18 @@ def _fields(arrow: Any, struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any
 
 def _records(item: Item, done: Done, *, rows: bool) -> Iterator[dict[str, Any]]:
     for name, made in done.replays:
-        record = {"file": name, **made.row()}
-        yield record | ({"rows": msgspec.to_builtins(made.rows)} if rows else {})
-    if done.failure is not None and (item.named or done.is_transcript):
-        yield {"file": item.path} | dict(
-            zip(_ERROR, (done.failure.code, done.failure.message), strict=True)
-        )
+        more = {"rows": msgspec.to_builtins(made.rows)} if rows else {}
+        yield _valid({"file": name, **made.row()}) | more
+    failure = done.failed(item)
+    if failure is not None:
+        error = (failure.code, failure.message)
+        yield _valid({"file": item.path, **dict(zip(_ERROR, error, strict=True))})
+
+
+def _valid(record: dict[str, Any]) -> dict[str, Any]:
+    """What UTF-8 cannot hold, as in the name of a file that is none, spelled out."""
+    return {key: _utf8(value) if isinstance(value, str) else value for key, value in record.items()}
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

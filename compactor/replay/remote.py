@@ -6,7 +6,7 @@ import importlib
 from pathlib import PurePosixPath
 from typing import Any
 
-from compactor.core.errors import InputError, PolicyError
+from compactor.core.errors import CompactorError, InputError, PolicyError
 from compactor.walk import NEVER
 
 
@@ -26,23 +26,30 @@ def package(name: str, extra: str = "ray") -> Any:
         ) from error
 
 
+def is_url(path: str) -> bool:
+    """Whether a path is one for fsspec."""
+    return "://" in path
+
+
 def listed(url: str) -> list[tuple[str, int, bool]]:
     """The files of a URL: itself, or what `walk` would take of a folder.
 
     Returns:
-        URL, size in bytes, whether it was named itself; in order.
+        URL, size in bytes, whether it was named itself; in order. What cannot be looked at is given
+        itself: who reads it says why.
 
     Raises:
-        InputError: `input.unreadable`.
         PolicyError: `policy.not_installed`.
     """
-    files, root = file_system(url)
     try:
+        files, root = file_system(url)
         if not files.isdir(root):
             return [(url, int(files.size(root) or 0), True)]
         found = files.find(root, detail=True)
-    except Exception as error:  # each file system has errors of its own
-        raise _unreadable(url, error) from error
+    except PolicyError:
+        raise
+    except Exception:  # each file system has errors of its own
+        return [(url, 0, True)]
     base = PurePosixPath(root)
     return [
         (files.unstrip_protocol(path), int(about.get("size") or 0), False)
@@ -63,6 +70,22 @@ def read_bytes(url: str) -> bytes:
         return bytes(files.cat_file(path))
     except Exception as error:
         raise _unreadable(url, error) from error
+
+
+def write_bytes(url: str, data: bytes) -> None:
+    """A whole file, in the place of one that is there, its folder made where there are any.
+
+    Raises:
+        CompactorError: `output.unwritable`.
+    """
+    files, path = file_system(url)
+    try:
+        files.makedirs(files._parent(path), exist_ok=True)
+        files.pipe_file(path, data)
+    except Exception as error:
+        raise CompactorError(
+            f"cannot be written: {error}", code="output.unwritable", path=url
+        ) from error
 
 
 def file_system(url: str) -> tuple[Any, str]:

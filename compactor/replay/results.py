@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 def step(changes: Mapping[int, Shown]) -> Step:
     """The step of a strategy that makes these changes."""
-    return Step(changes, passes=bool(changes), anchor=max(changes, default=-1) + 1)
+    return Step(changes, passes=int(bool(changes)), anchor=max(changes, default=-1) + 1)
 
 
 def shown(recording: Recording, text: str) -> Shown:
