@@ -15,11 +15,11 @@ from compactor.replay.many import Done, Item, Task, work
 TASK = Task(policies=("none", "threshold"), base=Policy(window=4000, counter="chars4"))
 
 
-def folder_of(folder: Path, count: int, *, heavy: int = 0) -> Path:
+def folder_of(folder: Path, count: int) -> Path:
     """Requests of several lengths; a damaged one, one of an unknown model, and no transcript."""
     folder.mkdir()
     for k in range(count):
-        body = kit.request(3 + k % 5, chars=900, topic=f"task {k}" + "." * heavy)
+        body = kit.request(3 + k % 5, chars=900, topic=f"task {k}")
         (folder / f"{k:03}.json").write_bytes(kit.as_bytes(body))
     (folder / "broken.json").write_bytes(b'{"messages": [{"role": "user"}, {"role"')
     other = kit.request(3) | {"model": "nobody-knows-it"}

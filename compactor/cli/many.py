@@ -18,7 +18,7 @@ from compactor.inspection import Failure
 from compactor.replay import Replay
 from compactor.replay.many import Done, Item, Task
 from compactor.replay.page import Shelf, Told
-from compactor.replay.processes import cores, local
+from compactor.replay.processes import local
 from compactor.replay.remote import is_url, listed
 from compactor.walk import files
 
@@ -36,7 +36,7 @@ def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS = (
     click.option(
         "--jobs", type=positive_number, metavar="N",
-        help="Processes that work at once; default as many as there are cores.",
+        help="Processes that work at once; default as many as there are cores, where that pays.",
     ),
     click.option(
         "--engine", type=click.Choice(ENGINES), default="local", show_default=True,
@@ -111,7 +111,7 @@ def _engine(task: Task, items: Sequence[Item], jobs: int | None, engine: str) ->
         from compactor.replay.cluster import on_ray  # needs a package that few have
 
         return on_ray(task, items)
-    return local(task, items, jobs or cores())
+    return local(task, items, jobs)
 
 
 def items_of(paths: Sequence[str]) -> list[Item]:

@@ -14,7 +14,7 @@ import pickle
 import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -78,8 +78,11 @@ class _Mapper:
         self._task = task
         self._do = do
         self._begun = begun
+        self._folder = os.getcwd()
 
     def __call__(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        with suppress(OSError):  # a node that has not this folder has none of its files either
+            os.chdir(self._folder)
         item: Item = pickle.loads(row["item"])
         attempt = package("ray").get(self._begun.begin.remote(item.index))
         lost = attempt > _ATTEMPTS

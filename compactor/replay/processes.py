@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,26 +20,44 @@ from typing import Final, Self
 
 from compactor.replay.many import Done, Item, Task, Work, died, one_by_one, work
 
+ALONE_S: Final = 1.0
+"""How long this process works alone: starting others takes about as long."""
 SMALL_BYTES: Final = 1_500_000
-"""Less than this in all is not worth the start of a process."""
+"""A larger file is never replayed by this process beside others: it may need too much memory."""
 _SPAWN: Final = get_context("spawn")
 
 
-def local(task: Task, items: Sequence[Item], jobs: int, do: Work = work) -> Iterator[Done]:
-    """By processes of this machine, in any order. jobs: how many at most."""
-    jobs = min(jobs, len(items))
-    if jobs < 2 or sum(item.size_bytes for item in items) < SMALL_BYTES:
+def local(
+    task: Task, items: Sequence[Item], jobs: int | None = None, do: Work = work
+) -> Iterator[Done]:
+    """By processes of this machine, in any order.
+
+    Args:
+        jobs: how many at most, from the start; None is as many as there are cores, once it is known
+            that this process alone would take long.
+    """
+    if jobs == 1 or len(items) < 2:
         yield from one_by_one(task, items, do)
         return
+    waiting = deque(sorted(items, key=lambda item: (item.size_bytes, item.index)))
+    if jobs is None:
+        yield from _alone(task, waiting, do)
     lost: list[Item] = []
     with _Crew(task, do) as crew:
-        for item, done in crew.each(_largest_first(items), jobs):
+        for item, done in crew.each(waiting, jobs or cores()):
             if done is None:
                 lost.append(item)
             else:
                 yield done
-        for item, done in crew.each(lost, 1):
+        for item, done in crew.each(deque(lost), 1):
             yield done or Done(item.index, failure=died(item))
+
+
+def _alone(task: Task, waiting: deque[Item], do: Work) -> Iterator[Done]:
+    """The smallest ones, for a while."""
+    end = time.monotonic() + ALONE_S
+    while waiting and waiting[0].size_bytes <= SMALL_BYTES and time.monotonic() < end:
+        yield do(task, waiting.popleft())
 
 
 def cores() -> int:
@@ -46,11 +65,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _largest_first(items: Sequence[Item]) -> list[Item]:
-    """So that no process is left alone with the largest in the end."""
-    return sorted(items, key=lambda item: (-item.size_bytes, item.index))
 
 
 class _Worker:
@@ -104,14 +118,16 @@ class _Crew:
         for worker in (*self._idle, *self._busy.values()):
             worker.end()
 
-    def each(self, items: Sequence[Item], jobs: int) -> Iterator[tuple[Item, Done | None]]:
-        """Files as they are done, None for one whose process died."""
-        waiting = deque(items)
+    def each(self, waiting: deque[Item], jobs: int) -> Iterator[tuple[Item, Done | None]]:
+        """Files as they are done, the last first, None for one whose process died.
+
+        The largest ones are last: no process is left alone with one of them in the end.
+        """
         while waiting or self._busy:
             while waiting and len(self._busy) < jobs:
                 worker = self._idle.pop() if self._idle else _Worker(self._task, self._do)
                 self._busy[worker.pipe] = worker
-                worker.give(waiting.popleft())
+                worker.give(waiting.pop())
             ready = connection.wait(list(self._busy))
             for pipe in [each for each in self._busy if each in ready]:
                 yield self._took(self._busy.pop(pipe))
