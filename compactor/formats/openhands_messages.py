@@ -9,6 +9,7 @@ Specification: DESIGN section 3, docs/formats.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -28,6 +29,7 @@ _LISTS: Final = ("messages", "trajectory")
 _TOLD: Final = "<function="
 """How a call begins that is told in a text."""
 _NAME_CHARS: Final = 100
+_NAME: Final = re.compile(r"[A-Za-z0-9_.:/-]+")
 _RESULT, _OBSERVED = "EXECUTION RESULT of [", "OBSERVATION:"
 """How results begin, OpenHands' and SWE-agent's."""
 _TOOLS: Final = ("execute_bash", "execute_ipython_cell")
@@ -162,7 +164,7 @@ def _called(message: Any) -> str:
         return ""
     _, told, rest = text_field(message, "content").rpartition(_TOLD)
     name, closed, _ = rest[:_NAME_CHARS].partition(">")
-    return name if told and closed and name.isprintable() else ""
+    return name if told and closed and _NAME.fullmatch(name) else ""
 
 
 def _answers(message: Any, *, is_run: bool) -> bool:
