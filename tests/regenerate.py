@@ -23,6 +23,7 @@ PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "format-names": tables.format_names,
     "formats": tables.formats,
     "looks": tables.looks,
+    "modules": tables.modules,
     "picture": sample.picture,
     "policy": tables.policy,
     "records": tables.records,

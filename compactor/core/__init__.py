@@ -1,0 +1,1 @@
+"""The decisions: entries and records in, records and a view out. Pure; never sees a provider."""

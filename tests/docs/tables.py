@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 
+import compactor
 from compactor import models
 from compactor.cli.options import ROWS, SESSION_ROWS, SESSION_SWITCHES, SWITCHES
 from compactor.core.model import Kind
@@ -28,6 +31,20 @@ from tests.docs.markdown import code, table
 EXAMPLE_WINDOW = 200_000
 _RULE_OF = {"reserve_tokens": "reserve", "evidence_budget_tokens": "evidence_budget"}
 """Policy field → the field of `Rules` where that has another name."""
+
+
+def modules() -> Iterator[str]:
+    """Packages and modules with the first line of what they say of themselves."""
+    package = Path(compactor.__file__).parent
+    inits = sorted(path for path in package.glob("*/__init__.py"))
+    files = sorted(path for path in package.glob("*.py") if not path.name.startswith("__"))
+    rows = []
+    for path in [*inits, *files]:
+        about = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        name = f"{path.parent.name}/" if path in inits else path.name
+        if about:
+            rows.append((code(name), about.splitlines()[0]))
+    yield from table(("module", "owns"), rows)
 
 
 def looks() -> Iterator[str]:
