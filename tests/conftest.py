@@ -57,6 +57,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 NEEDS = {
     "test_bugs.py": SHARED / "bugs",
     "test_bugs_sessions.py": SHARED / "bugs",
+    "test_recall_recorded.py": SHARED / "transcripts",
     "test_transcripts.py": SHARED / "transcripts",
 }
 collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]

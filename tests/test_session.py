@@ -18,7 +18,6 @@ from compactor.cli import cli
 from compactor.core.errors import InputError, StoreError
 from compactor.formats.lens import Revisions
 from compactor.session import Mark
-from tests.recorded_kit import RECORDED
 
 POLICY = Policy(window=1500, counter="chars4", counter_scale=1000, overhead_tokens=0, keep_recent=3)
 FILE = "".join(f"line {number} of a file\n" for number in range(1, 60))
@@ -254,27 +253,6 @@ def test_the_command_line_over_a_store(tmp_path: Path) -> None:
     assert run(cli, ["verify", "--store", store]).stdout == "nothing is wrong\n"
     assert run(cli, ["prune", "--store", store, "--older-than", "0m", "--yes"]).exit_code == 0
     assert run(cli, ["recall", *at, "--seq", "0"]).exit_code == 1
-
-
-if RECORDED.is_dir():
-    FILES = sorted(
-        path
-        for folder in ("claude-code", "codex", "pi", "opencode", "gemini-cli", "cline")
-        for path in (RECORDED / folder).glob("*.json*")
-        if path.stat().st_size < 1_500_000
-    )
-
-    @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-    def test_every_elided_body_of_a_recording_comes_back_exactly(
-        path: Path, tmp_path: Path
-    ) -> None:
-        transcript = compactor.load(path)
-        policy = Policy(window=20_000, counter="chars4", counter_scale=1000, overhead_tokens=0)
-        with Session.open(tmp_path / "s.db", "s", policy) as session:
-            outcome = session.prepare(transcript, explain=True)
-            for fate in outcome.fates:
-                if fate.fate == "elided":
-                    assert session.recall(seq=fate.seq) == transcript.entries[fate.seq].body
 
 
 def test_every_shape_of_a_request_can_show_a_summary() -> None:

@@ -22,8 +22,11 @@ def text_of(entry: Entry) -> str:
 
 
 def to_json(entry: Entry) -> bytes:
-    """Everything of an entry but a result's body, as JSON in ASCII."""
-    value: dict[str, Any] = msgspec.to_builtins(entry)
+    """Everything of an entry but a result's body, as JSON in ASCII.
+
+    A step of an address that leads into a string of JSON is kept by its name.
+    """
+    value: dict[str, Any] = msgspec.to_builtins(entry, enc_hook=str)
     value.pop("body", None)
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
