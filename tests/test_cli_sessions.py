@@ -162,6 +162,17 @@ def test_pruning_asks_first_and_removes_what_is_old_with_its_folder(tmp_path: Pa
     assert json.loads(call("sessions", "--store", "s.db", "--json").stdout) == {"sessions": []}
 
 
+def test_pruning_leaves_no_trace_where_that_is_wanted(store: Path) -> None:
+    prune = ("prune", "--store", "s.db", "--older-than", "0m", "--yes")
+    size = store.stat().st_size
+    assert call(*prune).exit_code == 0
+    assert store.stat().st_size == size
+    done = call(*prune, "--shrink")
+    assert (done.exit_code, done.stderr) == (0, "no session is that old\n")
+    assert b"characters" not in store.read_bytes()
+    assert store.stat().st_size < size
+
+
 @pytest.mark.usefixtures("store")
 def test_what_was_written_to_while_we_asked_is_not_pruned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

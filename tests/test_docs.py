@@ -33,7 +33,7 @@ WITH_PYTHON = [page for page in PAGES if "\n```python\n" in page.read_text("utf-
 WITH_SHELL = [page for page in PAGES if "\n```sh\n" in page.read_text("utf-8")]
 UNDOCUMENTED = {"lens", "with_edits"}
 """Of a transcript, for the code around it only."""
-OTHER_PROGRAMS = ("jq", "less", "make", "pip")
+OTHER_PROGRAMS = ("jq", "less", "make", "pip", "sqlite3")
 
 CODE = re.compile(r"(?:input|policy|journal|store|internal|output|recall|edit)\.[a-z_]+")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from compactor.core.errors import StoreError
-from compactor.store import SqliteStore, schema
+from compactor.store import SqliteStore, StoredResult, schema
 from compactor.store.schema import APPLICATION_ID, STEPS
 from tests.store_kit import entry, files, filled, run
 
@@ -384,3 +384,22 @@ def test_a_copy_of_the_file_and_its_log_made_at_any_time_is_a_store(tmp_path: Pa
     (tmp_path / "copied-store-wal").rename(tmp_path / "copied-store-wal")
     with SqliteStore.open(tmp_path / "copied-store") as copy:
         assert (copy.session("one").load(), copy.verify()) == (before, [])
+
+
+def test_what_was_deleted_is_overwritten_and_shrinking_forgets_its_words(tmp_path: Path) -> None:
+    path, secrets = tmp_path / "store", (b"hunter2 swordfish\n" * 99, b"swordfish")
+    with SqliteStore.open(path) as store:
+        filled(store, name="kept")
+        with store.session("gone", create=True).write(0) as write:
+            write.add_entries([entry(0, secrets[0].decode()), entry(1, "another")])
+            write.add_result(StoredResult(1, text="swordfish", arguments="swordfish"))
+        store.rebuild_index()
+    found = [[secret in path.read_bytes() for secret in secrets]]
+    for shrinks in (False, True):
+        with SqliteStore.open(path) as store:
+            if shrinks:
+                store.shrink()
+            else:
+                store.delete("gone")
+        found.append([secret in path.read_bytes() for secret in secrets])
+    assert found == [[True, True], [False, True], [False, False]]

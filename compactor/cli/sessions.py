@@ -97,15 +97,14 @@ def recall(
 ) -> None:
     """Show an original of a session again.
 
+    With --seq the session is only read. --id and --query do what the model calls recall for: the
+    answer gets an id of its own.
+
     \b
     Examples:
       compactor recall --store agent.db --session job-1 --seq 61
       compactor recall --store agent.db --session job-1 --id '#0012' --offset 200 --limit 50
       compactor recall --store agent.db --session job-1 --query "extract path join"
-
-    \b
-    With --seq the session is only read. --id and --query are what a model's recall
-    does: the answer gets an id of its own.
     """
     if sum(value is not None for value in (seq, result_id, query)) != 1:
         raise click.UsageError("name exactly one of --seq, --id and --query")
@@ -243,7 +242,10 @@ def _of_journal(path: str) -> list[Finding]:
 @store_option
 @click.option("--older-than", "age", metavar="AGE", required=True, help="Such as 90d, 12h or 30m.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def prune(store: str, age: str, yes: bool) -> None:
+@click.option(
+    "--shrink", is_flag=True, help="Leave no trace of them in the file, and give its room back."
+)
+def prune(store: str, age: str, yes: bool, shrink: bool) -> None:
     """Remove whole sessions that were not written to for so long, with all their originals.
 
     Asks first. Nothing less than a session is ever removed.
@@ -254,15 +256,21 @@ def prune(store: str, age: str, yes: bool) -> None:
     before = int(time.time() * 1000) - int(match.group(1)) * _MS[match.group(2)]
     with SqliteStore.open(store, create=False) as opened_store:
         old = [info for info in opened_store.sessions() if info.updated_ms < before]
-        if not old:
+        if old:
+            _prune(opened_store, old, before, ask=not yes)
+        else:
             note("no session is that old")
-            return
-        for info in old:
-            note(f"{plain(info.id)} (last written to {_when(info)})")
-        if not yes:
-            click.confirm(f"Remove these {len(old)} sessions for good?", abort=True, err=True)
-        folders = {info.id: _folder(opened_store, info.id) for info in old}
-        removed = opened_store.prune(before)  # what was written to since we asked stays
+        if shrink:
+            opened_store.shrink()
+
+
+def _prune(store: SqliteStore, old: list[SessionInfo], before: int, *, ask: bool) -> None:
+    for info in old:
+        note(f"{plain(info.id)} (last written to {_when(info)})")
+    if ask:
+        click.confirm(f"Remove these {len(old)} sessions for good?", abort=True, err=True)
+    folders = {info.id: _folder(store, info.id) for info in old}
+    removed = store.prune(before)  # what was written to since we asked stays
     for session in removed:
         if folders.get(session):
             context_file.remove(folders[session])

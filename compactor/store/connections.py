@@ -26,6 +26,7 @@ _SETTINGS = (
     "PRAGMA fullfsync = ON",  # macOS: FULL is not the disk without it
     "PRAGMA cache_size = -16000",
     "PRAGMA journal_size_limit = 67108864",
+    "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
 )
