@@ -39,16 +39,18 @@ def prefix(earlier: list[Sent], now: Sent) -> tuple[int, int]:
     return cached, tokens(now.pieces) - cached
 
 
-def stepped(step: int, least: int, ttl: int, last: int = 0) -> Any:
+def stepped(step: int, least: int, ttl: int, last: int = 0, hidden: int = 0) -> Any:
     """The longest beginning in common, in whole steps.
 
-    last: tokens that are always computed; where there are some, answers are kept as well.
+    last: tokens that are always computed; where there are some, answers are kept as well. hidden:
+    tokens beside the prompt's that steps are counted with; what is said is a share of the prompt.
     """
 
     def serve(earlier: list[Sent], now: Sent) -> tuple[int, int]:
         found = min(longest(alive(earlier, now, ttl), now, last > 0), tokens(now.pieces) - last)
-        found = max(0, found) // step * step
-        return (found if found >= least else 0), 0
+        found, whole = max(0, found), tokens(now.pieces)
+        said = min(found, (found + hidden) // step * step * whole // (whole + hidden))
+        return (said if said >= least else 0), 0
 
     return serve
 

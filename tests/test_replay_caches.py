@@ -44,7 +44,8 @@ def test_each_cache_serves_by_its_own_rules() -> None:
     assert served("openai", sizes) == [0, 0, 2110, 7120]
     assert served("anthropic", sizes) == [0, 0, 2110, 7120]
     assert served("anthropic:min=4096", sizes) == [0, 0, 0, 7120]
-    assert served("gemini", sizes) == [0, 0, 0, 4096]
+    assert served("gemini:hidden=0", sizes) == [0, 0, 0, 4096]
+    assert served("gemini", sizes) == [0, 0, 0, 8192 * 7430 // (7430 + 4096)]
     assert served("deepseek", sizes) == [0, 106, 2116, 7126]  # and the answer, a unit of its own
 
 

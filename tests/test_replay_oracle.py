@@ -40,7 +40,8 @@ ORACLES: dict[str, tuple[Any, int]] = {
     "openai": (oracle.openai(), 30 * MINUTE),
     "openai-5.5": (oracle.stepped(2048, 1024, DAY), DAY),
     "openai-old": (oracle.stepped(128, 1024, DAY), DAY),
-    "gemini": (oracle.stepped(4096, 4096, DAY), DAY),
+    "gemini": (oracle.stepped(4096, 4096, DAY, hidden=4096), DAY),
+    "gemini:hidden=0": (oracle.stepped(4096, 4096, DAY), DAY),
     "deepseek": (oracle.deepseek, DAY),
     "blocks": (oracle.stepped(16, 16, 0, last=1), 0),
 }

@@ -33,7 +33,9 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     kind: `common` or `marks`, see above.
     ttl_ms: life after the last use; 0 is for ever.
     min_tokens: shortest prefix that is cached; least_of: of models that have another.
-    step: what is served is rounded down to a multiple.
+    step: what is served is rounded down to a multiple; step_of: of models that have another.
+    hidden: tokens that it has beside the prompt's. Steps are of both together, and what it reports
+        is scaled to the prompt.
     fee: writing has a price of its own, so what is written is told apart.
     long: what is written has the price of the long lifetime.
     marks: where a request writes, and from where it reads: `system` end, `frontier` (the longest
@@ -56,6 +58,8 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     min_tokens: int = 0
     least_of: Mapping[str, int] = {}
     step: int = 1
+    step_of: Mapping[str, int] = {}
+    hidden: int = 0
     fee: bool = False
     long: bool = False
     marks: tuple[str, ...] = ()
@@ -69,6 +73,10 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     def least(self, model: str) -> int:
         """The shortest prefix that is cached for a model."""
         return self.least_of.get(model, self.min_tokens)
+
+    def step_for(self, model: str) -> int:
+        """What is served of a model's prompts is a multiple of this."""
+        return self.step_of.get(model, self.step)
 
     def has_expired(self, used_ms: int, now_ms: int) -> bool:
         """Whether what was used last at a time is gone. Without times nothing expires."""
@@ -106,8 +114,9 @@ CACHES: Final = {
         CacheModel(
             name="gemini", kind="common", rules=("gemini_implicit",),
             ttl_ms=TTLS["24h"], min_tokens=4096, step=4096,
-            source="ai.google.dev caching (2026-09), implicit, A3; the step is not documented: it "
-            "comes closest to what recordings of gemini-3-flash counted",
+            step_of={"gemini-3.1-pro": 8192}, hidden=4096,
+            source="ai.google.dev caching (2026-09), implicit, A3; step and hidden tokens are not "
+            "documented: they come closest to what recordings counted",
         ),
         CacheModel(
             name="deepseek", kind="marks", rules=("deepseek_prefix_units",),
@@ -138,7 +147,7 @@ def cache_of(
     """The cache that a spelling names, with its settings; without one that of the usual model.
 
     Args:
-        spelled: `NAME[:ttl=…,placement=…,min=…,size=…]`.
+        spelled: `NAME[:ttl=…,placement=…,min=…,size=…,hidden=…]`.
         models: of the requests, by their names as recorded; None is one that the table lacks. The
             shortest cached prompt of a model holds where it has this cache.
         usual: the name of the model that answered most.
@@ -157,7 +166,7 @@ def cache_of(
             hint=f"known: {', '.join(CACHES)}",
         )
     row = CACHES[spelled.name]
-    refuse_others(spelled, ("ttl", "placement", "min", "size"))
+    refuse_others(spelled, ("ttl", "placement", "min", "size", "hidden"))
     ttl = choice(spelled, "ttl", tuple(TTLS), "")
     marks = row.marks
     if choice(spelled, "placement", PLACEMENTS, "tail") == "tail+frontier" and row.lookback_blocks:
@@ -170,6 +179,8 @@ def cache_of(
         min_tokens=number(spelled, "min", row.min_tokens),
         least_of={} if "min" in spelled.settings else _leasts(row, models),
         step=max(1, number(spelled, "size", row.step)),
+        step_of={} if "size" in spelled.settings else _steps(row, models),
+        hidden=number(spelled, "hidden", row.hidden),
     )
 
 
@@ -186,6 +197,16 @@ def _leasts(row: CacheModel, models: Mapping[str, Model | None]) -> dict[str, in
         name: model.min_cache_tokens
         for name, model in models.items()
         if model and model.cache_rule in row.rules and model.min_cache_tokens is not None
+    }
+
+
+def _steps(row: CacheModel, models: Mapping[str, Model | None]) -> dict[str, int]:
+    """The steps of models that have another: by the beginning of their names in the table."""
+    return {
+        name: step
+        for name, model in models.items()
+        for beginning, step in row.step_of.items()
+        if model and model.name.startswith(beginning)
     }
 
 

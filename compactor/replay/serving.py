@@ -85,10 +85,11 @@ class Cache:
         return left.model == asked.model and not expired
 
     def _rounded(self, tokens: int, total: int, name: str) -> int:
-        model = self.model
-        tokens = min(tokens, total - 1) if model.leaves_last else tokens
-        tokens = max(0, tokens // model.step * model.step)
-        return tokens if tokens >= model.least(name) else 0
+        model, step = self.model, self.model.step_for(name)
+        shared = max(0, min(tokens, total - 1) if model.leaves_last else tokens)
+        whole = (shared + model.hidden) // step * step
+        served = min(shared, whole * total // (total + model.hidden)) if total else 0
+        return served if served >= model.least(name) else 0
 
     def _marked(self, prompt: Prompt, asked: Asked, anchor: int) -> tuple[int, int]:
         """Cached and written tokens where only marks are written."""
