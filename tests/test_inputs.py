@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,9 @@ from compactor import Journal, Policy
 from compactor.core.arguments import replaced, strings
 from compactor.formats.json_compact import compact_json
 from compactor.testing import WRITERS, Conversation
+from tests import convert_kit as kit
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 
 POLICY = Policy(
     window=2000,
@@ -89,9 +94,46 @@ def test_every_format_carries_it_and_its_estimate_is_what_a_reading_counts(
     assert any(record for record in texts if '"inputs"' in record)
 
 
-def _settings(policy: Policy) -> dict[str, Any]:
-    import msgspec
+REQUESTS = ("anthropic", "openai-chat", "openai-responses", "gemini", "bedrock")
 
+
+def check_taken(transcript: compactor.Transcript, target: str, policy: Policy) -> int:
+    """The request with strings elided is what the provider takes; the number of turns elided."""
+    given = compactor.convert(transcript, target, complete=True)
+    out = compactor.compact(given.native, policy, format=target)
+    made = msgspec.structs.replace(given, native=out.request)
+    kit.check_types(made)
+    assert kit.problems(made) == kit.problems(given)
+    calls, now = (
+        kit.calls_of(target, each[kit.LISTS[target]]) for each in (given.native, out.request)
+    )
+    for (call, name, before), (call_now, name_now, after) in zip(calls, now, strict=True):
+        assert (call, name, type(before)) == (call_now, name_now, type(after))
+        if before != after:
+            kept, shown = (json.loads(v) if isinstance(v, str) else v for v in (before, after))
+            assert list(kept) == list(shown)
+    return sum(len(made.get("inputs", ())) for made in out.report.passes)
+
+
+@pytest.mark.parametrize("target", REQUESTS)
+def test_what_is_sent_is_what_the_providers_types_take(target: str) -> None:
+    transcript = compactor.load(written(8).entries(), "entries")
+    assert check_taken(transcript, target, POLICY) > 4
+
+
+if SHARED.is_dir():
+
+    @pytest.mark.parametrize("target", REQUESTS)
+    def test_so_it_is_with_real_sessions(target: str) -> None:
+        elided = 0
+        for name in ("opencode/nimbus-security.json", "pi/authgo-security-review.jsonl",
+                     "claude-code/agentv-short.jsonl", "swe-agent/marsh-fc.traj"):  # fmt: skip
+            policy = Policy(window=15_000, counter="chars4", elide_inputs=True, recallable=True)
+            elided += check_taken(compactor.load(SHARED / name), target, policy)
+        assert elided > 20
+
+
+def _settings(policy: Policy) -> dict[str, Any]:
     return msgspec.structs.asdict(policy)
 
 
