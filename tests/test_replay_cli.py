@@ -86,7 +86,41 @@ def test_wrong_input_is_one_line(tmp_path: Path) -> None:
         assert done.stderr.startswith(b"error: ")
         assert done.stderr.count(b"\n") == 1
     (tmp_path / "empty").mkdir()
-    assert kit.compactor("replay", tmp_path / "empty").returncode == 1
+    for command in ("replay", "recommend"):
+        done = kit.compactor(command, tmp_path / "empty")
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"there is no recording to replay (name a transcript" in done.stderr
+
+
+def test_a_likely_name_is_suggested(tmp_path: Path) -> None:
+    file = request_file(tmp_path)
+    for args, meant in (
+        (("--policy", "thresold"), b"'threshold'"),
+        (("--cache", "antropic"), b"'anthropic'"),
+    ):
+        assert b"did you mean " + meant + b"?" in kit.compactor("replay", file, *args).stderr
+
+
+def test_a_folder_of_which_nothing_can_be_replayed_is_no_success(tmp_path: Path) -> None:
+    """Files without a model have no window."""
+    (tmp_path / "talk.json").write_bytes(kit.as_bytes({"messages": kit.request(3)["messages"]}))
+    done = kit.compactor("replay", tmp_path)
+    assert done.returncode == 1
+    assert b"talk.json: window: " in done.stdout
+    assert b"give --window N" in done.stdout
+    done = kit.compactor("recommend", tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith("error: none of the recordings could be replayed (")
+
+
+def test_a_recording_of_one_entry_has_one_request(tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    file.write_text('{"messages": [{"role": "user", "content": "hi"}]}')
+    rows = replay(file, "--window", "1000", "--cache", "prefix")
+    assert [(row["requests"], row["tokens_sent"], row["cost_to_optimum"]) for row in rows] == [
+        (1, 5, 1.0)
+    ] * 3
 
 
 def test_a_recommendation_is_a_policy_file(tmp_path: Path) -> None:
@@ -99,3 +133,11 @@ def test_a_recommendation_is_a_policy_file(tmp_path: Path) -> None:
     assert tomllib.loads(done.stdout.decode())["trigger"] in ("threshold", "priced")
     sweep = json.loads(kit.compactor("recommend", file, "--json", "-q").stdout)["policies"]
     assert [each["policy"] for each in sweep if each["chosen"]] != []
+
+
+def test_a_sweep_counts_overflows_by_the_window_that_there_is(tmp_path: Path) -> None:
+    """A policy with a smaller window of its own fits as well as any."""
+    file = tmp_path / "long.json"
+    file.write_bytes(kit.as_bytes(kit.request(3, topic="word " * 120_000)))
+    done = kit.compactor("recommend", file, "--window", "300000", "--json", "-q")
+    assert [each["overflow_requests"] for each in json.loads(done.stdout)["policies"]] == [0] * 8

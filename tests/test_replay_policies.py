@@ -92,6 +92,8 @@ def test_the_cheapest_that_fits_and_loses_little_is_recommended() -> None:
         ("mask:last=1,last=2", "policy.syntax"),
         ("priced:keepRecnt=5", "policy.unknown_key"),
         ("priced:keepRecent=many", "policy.range"),
+        ("priced:keepRecent=-3", "policy.range"),
+        ("mask:last=-3", "policy.range"),
         ("missing.toml", "policy.unreadable"),
     ],
 )
@@ -99,10 +101,16 @@ def test_a_wrong_policy_is_refused_in_words(text: str, code: str) -> None:
     with pytest.raises(PolicyError) as refused:
         bench(lab(3), Policy(window=1000)).replay(text)
     assert refused.value.code == code
+    assert text in refused.value.path
+    assert refused.value.hint
 
 
 @pytest.mark.parametrize(
-    "text", ["cheap", "anthropic:life=5m", "anthropic:ttl=2h", "blocks:size=x"]
+    "text",
+    [
+        *("cheap", "anthropic:life=5m", "anthropic:ttl=2h", "blocks:size=x", "blocks:size=0"),
+        *("anthropic:size=3", "openai:placement=tail", "prefix:placement=tail", "gemini:min=-1"),
+    ],
 )
 def test_a_wrong_cache_is_refused_in_words(text: str) -> None:
     with pytest.raises(PolicyError):

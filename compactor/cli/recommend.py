@@ -29,6 +29,7 @@ from compactor.cli.replay import (
 )
 from compactor.cli.says import counted
 from compactor.cli.screen import show, to_json
+from compactor.core.errors import InputError
 from compactor.core.policy import Policy
 from compactor.replay.own import policy_of
 from compactor.replay.recommend import REGRET_MAX, SWEEP, Choice, recommend
@@ -85,12 +86,16 @@ def command(
     check_sources(paths, thread, all_threads=all_threads)
     asked = asked_for(window, cache, prices, models)
     reading = Reading(format, thread, all_threads, strict, quiet)
-    task = asked.task(SWEEP, reading, cached=not no_cache)
+    task = asked.task(SWEEP, reading, cached=not no_cache)._replace(one_window=True)
     gathered = gather(task, items_of(paths), jobs=jobs, engine=engine, quiet=quiet)
     note_failures(gathered)
     found = [made for _, made in gathered.replays]
     if not found:
-        raise click.exceptions.Exit(REFUSED)
+        raise InputError(
+            "none of the recordings could be replayed",
+            code="input.no_usage",
+            hint="the notes say why; where no window is known, give --window N",
+        )
     choices = recommend(found, max_regret / 100)
     show(to_json({"policies": choices}) if as_json else "\n".join(_shown(choices)))
     if gathered.named_failed:

@@ -165,7 +165,7 @@ def command(
     found = gather(task, items, jobs=jobs, engine=engine, quiet=quiet)
     show(to_json({"files": _rows(found, each=each)}) if as_json else "\n".join(_shown(found, each)))
     reports.write(found, rows=each, quiet=quiet)  # last: where it fails, the table is there
-    if found.named_failed:
+    if found.named_failed or not found.replays:
         raise click.exceptions.Exit(REFUSED)
 
 

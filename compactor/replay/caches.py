@@ -17,7 +17,7 @@ import msgspec
 from compactor.core.errors import PolicyError
 from compactor.models import Model
 from compactor.replay.recording import Asked
-from compactor.replay.spelling import Spelled, choice, number, refuse_others
+from compactor.replay.spelling import Spelled, choice, meant, number, refuse_others
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -135,6 +135,8 @@ CACHES: Final = {
 }  # fmt: skip
 
 
+_OF_KIND: Final = {"common": ("size", "hidden"), "marks": ()}
+"""Settings beside the lifetime and the shortest prefix."""
 FAMILIES: Final = {
     "claude": "anthropic", "gpt-": "openai-old", "gemini": "gemini", "deepseek": "deepseek",
 }  # fmt: skip
@@ -163,13 +165,14 @@ def cache_of(
             f"unknown cache {spelled.name!r}",
             code="policy.unknown_key",
             path=spelled.text,
-            hint=f"known: {', '.join(CACHES)}",
+            hint=meant(spelled.name, tuple(CACHES)),
         )
     row = CACHES[spelled.name]
-    refuse_others(spelled, ("ttl", "placement", "min", "size", "hidden"))
+    places = ("placement",) if row.lookback_blocks else ()
+    refuse_others(spelled, ("ttl", "min", *places, *_OF_KIND[row.kind]))
     ttl = choice(spelled, "ttl", tuple(TTLS), "")
     marks = row.marks
-    if choice(spelled, "placement", PLACEMENTS, "tail") == "tail+frontier" and row.lookback_blocks:
+    if choice(spelled, "placement", PLACEMENTS, "tail") == "tail+frontier":
         marks = ("system", "anchor", "frontier", "tail")
     return msgspec.structs.replace(
         row,
@@ -178,7 +181,7 @@ def cache_of(
         marks=marks,
         min_tokens=number(spelled, "min", row.min_tokens),
         least_of={} if "min" in spelled.settings else _leasts(row, models),
-        step=max(1, number(spelled, "size", row.step)),
+        step=number(spelled, "size", row.step, least=1),
         step_of={} if "size" in spelled.settings else _steps(row, models),
         hidden=number(spelled, "hidden", row.hidden),
     )

@@ -34,7 +34,7 @@ class Task(NamedTuple):
     """What is done with every file.
 
     cache, prices, table: as for `Bench`.
-    rows: keep a row a request; page: tell a page of it.
+    rows: keep a row a request; page: tell a page of it; one_window: as for `Bench`.
     token_cache: remember counts on this machine.
     """
 
@@ -49,6 +49,7 @@ class Task(NamedTuple):
     strict: bool = False
     rows: bool = False
     page: bool = False
+    one_window: bool = False
     token_cache: bool = False
 
 
@@ -114,7 +115,14 @@ def _replay(
     transcript: Transcript,
     into: tuple[list[tuple[str, Replay]], list[Told], dict[Finding, None]],
 ) -> None:
-    bench = Bench(transcript, task.base, cache=task.cache, prices=task.prices, table=task.table)
+    bench = Bench(
+        transcript,
+        task.base,
+        cache=task.cache,
+        prices=task.prices,
+        table=task.table,
+        one_window=task.one_window,
+    )
     end = f" ({thread})" if thread else ""
     found, told, findings = into
     if task.page:

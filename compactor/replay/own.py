@@ -43,7 +43,7 @@ def policy_of(given: Spelled, base: Policy) -> Policy | None:
     """
     if given.name in NAMES:
         settings = {SPELLING.get(k, k): _value(v) for k, v in given.settings.items()}
-        return _over(base, policy_from(settings, given.text), trigger=given.name)
+        return _over(base, _read(settings, given.text), trigger=given.name)
     if given.text.endswith((".toml", ".json")):
         from compactor.config import load_policy  # only who has a file pays for its parsers
 
@@ -51,9 +51,24 @@ def policy_of(given: Spelled, base: Policy) -> Policy | None:
     return None
 
 
+def _read(settings: dict[str, int | bool | str], place: str) -> Policy:
+    """The policy of some settings; whatever is wrong, the error shows how they are spelled."""
+    try:
+        return policy_from(settings, place)
+    except PolicyError as error:
+        raise PolicyError(
+            error.message,
+            code=error.code,
+            path=error.path,
+            hint=error.hint or "such as priced:keepRecent=16,window=200000,elideInputs=true",
+        ) from error
+
+
 def _value(text: str) -> int | bool | str:
-    number = whole(text)
-    return _WORDS.get(text, text) if number is None else number
+    number = whole(text.removeprefix("-"))
+    if number is None:
+        return _WORDS.get(text, text)
+    return -number if text.startswith("-") else number
 
 
 def _over(base: Policy, policy: Policy, **more: str) -> Policy:

@@ -94,6 +94,9 @@ def _unknown(name: str) -> Finding:
     return Finding("prices_unknown", text)
 
 
+_EXAMPLE: Final = '{"prices": [{"input": 3000000, "output": 15000000, "cache_read": 300000}]}'
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     prices: list[Prices]
 
@@ -108,11 +111,13 @@ def load_prices(path: str | Path) -> Tariff:
         rows = msgspec.json.decode(Path(path).read_bytes(), type=_File).prices
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
-        raise PolicyError(problem, code="policy.unreadable", path=str(path)) from error
+        raise PolicyError(
+            problem, code="policy.unreadable", path=str(path), hint=f"a JSON file: {_EXAMPLE}"
+        ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PolicyError(
             str(error), code="policy.range", path=str(path),
-            hint='{"prices": [{"input": 3000000, "output": 15000000, "cache_read": 300000}]}',
+            hint=_EXAMPLE,
         ) from error  # fmt: skip
     return tariff_from(rows, str(path))
 

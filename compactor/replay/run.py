@@ -24,7 +24,7 @@ from compactor.replay.recording import Recording, recording_of
 from compactor.replay.regret import Named
 from compactor.replay.results import Step
 from compactor.replay.simulate import Row, Terms, simulate
-from compactor.replay.spelling import Spelled, spelled
+from compactor.replay.spelling import Spelled, meant, spelled
 from compactor.replay.strategies import STRATEGIES
 from compactor.replay.sums import Replay
 from compactor.replay.trace import Kept, Trace
@@ -51,6 +51,8 @@ class Bench:
         cache: spelled; None is that of the model that answered most.
         prices: None takes each request's model's.
         table: of models.
+        one_window: count the requests that overflow by one window, whatever the policy's: the one
+            given, else the model's.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Bench:
         cache: str | None = None,
         prices: Tariff | None = None,
         table: ModelTable | None = None,
+        one_window: bool = False,
     ) -> None:
         self.base = base
+        self._one_window = one_window
         self.format = transcript.format
         self.recording = recording_of(transcript, base, table or model_table.built_in())
         models, usual = self.recording.models, usual_model(self.recording.requests)
@@ -126,6 +130,8 @@ class Bench:
     def _summed(self, played: _Played, steps: Iterator[Step]) -> Replay:
         name, _, rules, recallable = played
         window = rules.window if rules is not None else self.recording.window
+        if self._one_window and self.recording.window is not None:
+            window = self.recording.window
         made = simulate(self.recording, steps, Terms(self.cache, self.tariff, window), self.named)
         cost = sum(row.cost_nano for row in made.rows)
         nothing = cost if name == NONE else self._nothing()
@@ -180,7 +186,7 @@ def _strategy(recording: Recording, given: Spelled) -> Iterator[Step]:
             f"unknown policy {given.name!r}",
             code="policy.unknown_key",
             path=given.text,
-            hint=f"known: {', '.join((*STRATEGIES, *NAMES))}, or a config file",
+            hint=meant(given.name, (*NAMES, *STRATEGIES), ", or a config file"),
         )
     return _seen(recording, STRATEGIES[given.name](recording, given))
 

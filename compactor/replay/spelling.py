@@ -53,7 +53,7 @@ def whole(value: str) -> int | None:
     return int(value.replace("_", ""))
 
 
-def number(given: Spelled, key: str, default: int) -> int:
+def number(given: Spelled, key: str, default: int, least: int = 0) -> int:
     """A setting that is a whole number.
 
     Raises:
@@ -62,9 +62,12 @@ def number(given: Spelled, key: str, default: int) -> int:
     if key not in given.settings:
         return default
     found = whole(given.settings[key])
-    if found is None:
+    if found is None or found < least:
         raise PolicyError(
-            f"{key}={given.settings[key]} is no whole number", code="policy.range", path=given.text
+            f"{key}={given.settings[key]} is no whole number from {least} up",
+            code="policy.range",
+            path=given.text,
+            hint=f"such as {key}={max(default, least)}",
         )
     return found
 
@@ -85,6 +88,13 @@ def choice(given: Spelled, key: str, choices: Sequence[str], default: str) -> st
     return found
 
 
+def meant(name: str, known: Sequence[str], more: str = "") -> str:
+    """The next step after a name that is none of the known: the likeliest of them, and all."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    guess = f"did you mean {near[0]!r}? " if near else ""
+    return f"{guess}known: {', '.join(known) or 'none'}{more}"
+
+
 def refuse_others(given: Spelled, keys: Sequence[str]) -> None:
     """Refuse settings that there are not.
 
@@ -93,8 +103,9 @@ def refuse_others(given: Spelled, keys: Sequence[str]) -> None:
     """
     for key in given.settings:
         if key not in keys:
-            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(keys) or 'none'}"
             raise PolicyError(
-                f"unknown setting {key!r}", code="policy.unknown_key", path=given.text, hint=hint
+                f"unknown setting {key!r}",
+                code="policy.unknown_key",
+                path=given.text,
+                hint=meant(key, keys),
             )
