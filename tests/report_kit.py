@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 import compactor
 from compactor import Policy
 from compactor.replay import Bench
-from compactor.replay.page import Told, html, tell
+from compactor.replay.page import Shown, Told, html, tell
 from compactor.replay.sums import Replay
 from compactor.testing import Conversation
 
@@ -36,16 +37,19 @@ def bench_of(talk: Conversation, window: int = 6000) -> Bench:
     return Bench(compactor.load(talk.anthropic()), policy, cache="prefix")
 
 
-def told_of(
-    bench: Bench, name: str = "a", policies: tuple[str, ...] = POLICIES
-) -> tuple[Told, list[tuple[str, Replay]]]:
+def shown_of(bench: Bench, name: str = "a", policies: tuple[str, ...] = POLICIES) -> Shown:
     traces = [bench.trace(policy) for policy in policies]
-    return tell(name, bench, traces), [(name, trace.replay) for trace in traces]
+    return Shown(name, [trace.replay for trace in traces], tell(name, bench, traces))
+
+
+def told_of(bench: Bench, policies: tuple[str, ...] = POLICIES) -> tuple[Told, Sequence[Replay]]:
+    shown = shown_of(bench, policies=policies)
+    assert shown.told is not None
+    return shown.told, shown.replays
 
 
 def page_of(talk: Conversation, name: str = "a") -> str:
-    told, rows = told_of(bench_of(talk), name)
-    return html([told], rows)
+    return html([shown_of(bench_of(talk), name)])
 
 
 class Page(HTMLParser):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from browser_kit import Browser, browser
-from report_kit import HOSTILE, bench_of, hostile_talk, page_of, told_of
+from report_kit import HOSTILE, bench_of, hostile_talk, page_of, shown_of
 
 from compactor.replay.page import html
-from compactor.replay.page.words import harmless
+from compactor.replay.page.words import harmless, one_line
 
 SIZES = [(1280, 900), (360, 740)]
 
@@ -103,17 +103,98 @@ def test_every_control_has_a_name_and_the_tab_key_meets_few_of_them(
     assert stops < 30
 
 
-def test_policies_can_be_hidden_and_recordings_chosen(tab: Browser, tmp_path: Path) -> None:
-    pairs = [told_of(bench_of(hostile_talk(turns)), name=f"talk {turns}") for turns in (12, 20)]
-    path = tmp_path / "two.html"
-    path.write_text(html([told for told, _ in pairs], [r for _, rows in pairs for r in rows]))
-    tab.show(path, 1280, 900)
-    tab.run("document.querySelectorAll('.tile')[1].click()")
-    assert tab.run("document.querySelectorAll('#size .curve').length") == 2
-    assert tab.run("document.querySelectorAll('.tile')[1].getAttribute('aria-pressed')") == "false"
-    tab.run(
-        "const s = document.getElementById('recording'); s.value = '1';"
-        "s.dispatchEvent(new Event('change')); 1"
-    )
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two recordings, the first of which costs more, and a file that failed."""
+    talks = {f"talk {turns} {HOSTILE}": hostile_talk(turns) for turns in (20, 12)}
+    shown = [shown_of(bench_of(talk), name) for name, talk in talks.items()]
+    path = tmp_path_factory.mktemp("several") / "replay.html"
+    path.write_text(html(shown, [(f"lost {HOSTILE}", HOSTILE)]))
+    return path
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_several_recordings_are_shown_together_and_one_at_a_time(
+    tab: Browser, several: Path, width: int, height: int
+) -> None:
+    tab.show(several, width, height)
+    assert tab.run("window.owned") is None
+    assert tab.run("document.documentElement.scrollWidth") == width
+    assert tab.run("document.querySelectorAll('#allregret .dot').length") == 3
     assert tab.run("document.getElementById('size').getAttribute('aria-valuemax')") == "21"
-    assert tab.run("document.querySelectorAll('#size .curve').length") == 3
+    tab.run("document.querySelectorAll('tbody[data-at] button')[1].click()")
+    assert tab.run("document.getElementById('size').getAttribute('aria-valuemax')") == "13"
+    assert tab.run("document.activeElement.id") == "recording"
+    assert tab.run("document.activeElement.value") == "1"
+    assert tab.run("document.querySelector('.failed li').textContent") == (
+        f"{one_line(f'lost {HOSTILE}', 160)} {harmless(HOSTILE)}"
+    )
+
+
+def test_policies_can_be_hidden(tab: Browser, several: Path) -> None:
+    tab.show(several, 1280, 900)
+    tab.run("document.querySelectorAll('#tiles .tile')[1].click()")
+    assert tab.run("document.querySelectorAll('#size .curve').length") == 2
+    assert tab.run("document.activeElement.getAttribute('aria-pressed')") == "false"
+
+
+def test_a_mark_says_what_its_pass_elided_and_opens_it(tab: Browser, page: Path) -> None:
+    tab.show(page, 1280, 900)
+    words = tab.run("document.querySelector('#size .mark title').textContent").splitlines()
+    assert "entries changed" in words[0].replace("\xa0", " ")
+    assert one_line(f"tool{HOSTILE}", 80) in words[1]
+    tab.run("document.querySelector('#size .mark').dispatchEvent(new Event('click'))")
+    assert words[0] in tab.run("document.querySelector('#passdetail').textContent")
+    changed = tab.run("document.querySelectorAll('#passdetail .seq').length")
+    assert tab.run("document.querySelectorAll('.map .cell.hit').length") == changed > 0
+    assert tab.run("document.activeElement.getAttribute('aria-expanded')") == "true"
+
+
+def test_the_numbers_of_every_chart_can_be_had_as_a_table(tab: Browser, page: Path) -> None:
+    tab.show(page, 1280, 900)
+    tab.run("for (const each of document.querySelectorAll('.numbers')) each.open = true; 1")
+    tab.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    rows = "document.querySelectorAll('.numbers')[{}].querySelectorAll('tbody tr').length"
+    assert [tab.run(rows.format(at)) for at in range(4)] == [41, 41, 41, 9]
+
+
+def test_no_text_of_a_chart_lies_on_another_or_is_cut(tab: Browser, several: Path) -> None:
+    for width, height in (*SIZES, (320, 640)):
+        tab.show(several, width, height)
+        assert tab.run(_OVERLAPS) == []
+
+
+_OVERLAPS = """
+(() => {
+  const found = [];
+  for (const chart of document.querySelectorAll('svg')) {
+    const edge = chart.closest('.card').getBoundingClientRect();
+    const texts = [...chart.querySelectorAll('text')].map((e) => [e.textContent, e.getBoundingClientRect()]);
+    texts.forEach(([text, a], i) => {
+      if (a.left < edge.left || a.right > edge.right) found.push('cut: ' + text);
+      for (const [other, b] of texts.slice(i + 1))
+        if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3) found.push(text + ' on ' + other);
+    });
+  }
+  return found;
+})()
+"""  # noqa: E501
+
+
+def test_fingers_meet_targets_that_are_large_enough(tab: Browser, page: Path) -> None:
+    tab.show(page, 360, 740)
+    small = tab.run(
+        "[...document.querySelectorAll('main button, main select, main summary')]"
+        ".map((e) => e.getBoundingClientRect())"
+        ".filter((r) => r.width && (r.width < 24 || r.height < 24)).length"
+    )
+    assert small == 0
+
+
+def test_focus_is_seen(tab: Browser, page: Path) -> None:
+    tab.show(page, 1280, 900)
+    for _ in range(12):
+        tab.press("Tab")
+        outline = tab.run("getComputedStyle(document.activeElement).outlineWidth")
+        style = tab.run("getComputedStyle(document.activeElement).outlineStyle")
+        assert (outline, style) == ("2px", "solid")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sys
 from collections import Counter
 
 import pytest
@@ -14,6 +15,7 @@ from report_kit import (
     bench_of,
     hostile_talk,
     page_of,
+    shown_of,
     told_of,
 )
 
@@ -83,9 +85,9 @@ def test_the_page_is_whole_html_and_says_its_language() -> None:
 
 
 def test_without_script_the_sums_are_there() -> None:
-    told, rows = told_of(bench_of(hostile_talk()))
-    cells = "|".join(Page(html([told], rows)).texts)
-    for _, made in rows:
+    shown = shown_of(bench_of(hostile_talk()))
+    cells = "|".join(Page(html([shown])).texts)
+    for made in shown.replays:
         assert f"|{made.policy}|" in cells
         assert f"|{made.tokens_sent:,}|" in cells
 
@@ -98,7 +100,8 @@ def test_the_same_replays_give_the_same_bytes() -> None:
 
 
 def test_what_is_on_the_shelf_does_not_depend_on_the_order_it_was_put_there() -> None:
-    found = [told_of(bench_of(hostile_talk(turns)), name=str(turns))[0] for turns in range(2, 8)]
+    shown = [shown_of(bench_of(hostile_talk(turns)), str(turns)) for turns in range(2, 8)]
+    found = [each.told for each in shown if each.told is not None]
     places = [(5, 0), (0, 1), (2, 0), (0, 0), (3, 0), (1, 0)]
     pairs = list(zip(places, found, strict=True))
     kept = []
@@ -106,21 +109,45 @@ def test_what_is_on_the_shelf_does_not_depend_on_the_order_it_was_put_there() ->
         shelf = Shelf(3)
         for place, told in order:
             shelf.put(place, told)
-        kept.append([told.name for told in shelf.kept()])
-    assert kept == [["5", "7", "6"]] * 3
+        kept.append({place: told.name for place, told in shelf.kept.items()})
+    assert kept == [{(0, 0): "5", (3, 0): "6", (1, 0): "7"}] * 3
 
 
 def test_a_page_of_large_recordings_stays_under_its_limit() -> None:
     talk = Conversation(system="s").user("go")
-    for k in range(600):
-        talk.call(f"tool{k}", {"n": k}, result=f"{k} <&>" * 1200)
+    for k in range(300):
+        talk.call(f"tool{k}", {"n": k}, result=f"{k} <&>" * 900)
     bench = bench_of(talk, window=400_000)
-    told, rows = told_of(bench, policies=("none", "threshold", "mask:last=3", "sliding"))
-    text = html([told] * 20, rows * 200)
+    shown = shown_of(bench, policies=("none", "threshold", "mask:last=3", "sliding"))
+    text = html([shown] * 20 + [shown._replace(told=None)] * 200)
     assert 3_000_000 < len(text.encode()) < PAGE_BYTES_MAX
     [first, *_] = Page(text).data["recordings"]
     assert len(first["policies"][0]["series"]["request"]) <= 600
     assert first["text_chars"] < 6000
+
+
+def test_a_page_that_is_too_large_shows_fewer_recordings_in_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = [shown_of(bench_of(hostile_talk(turns)), f"{turns} {HOSTILE}") for turns in (2, 9, 4)]
+    whole = html(shown)
+    monkeypatch.setattr(sys.modules[html.__module__], "PAGE_BYTES_MAX", len(whole.encode()) - 1)
+    page = Page(html(shown))
+    assert [told["requests"] for told in page.data["recordings"]] == [10]
+    assert page.data["all"] == len(Page(whole).data["recordings"]) == 3
+    monkeypatch.setattr(sys.modules[html.__module__], "PAGE_BYTES_MAX", 0)
+    assert Page(html(shown)).data["recordings"] == []
+
+
+def test_texts_of_small_recordings_leave_room_for_large_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = [told_of(bench_of(hostile_talk(turns)))[0] for turns in (1, 30)]
+    sizes = [sum(len(text.head) for text in each.texts) for each in told]
+    monkeypatch.setattr(sys.modules[fitted.__module__], "TEXT_BYTES", sum(sizes))
+    small, large = fitted(told)
+    assert small == told[0]
+    assert 1000 < large.text_chars < told[1].text_chars
 
 
 def test_a_recording_alone_has_its_texts_up_to_the_limit_of_one() -> None:
@@ -154,7 +181,7 @@ def test_the_ends_and_the_extremes_of_requests_are_drawn(count: int, most: int) 
 def test_the_page_tells_what_the_replay_did() -> None:
     bench = bench_of(hostile_talk(30))
     told, rows = told_of(bench)
-    for policy, (_, made) in zip(told.policies, rows, strict=True):
+    for policy, made in zip(told.policies, rows, strict=True):
         assert made == bench.replay(made.policy)
         assert policy.series.sent == [row.tokens_sent for row in made.rows]
         assert policy.series.cost[-1] == made.cost_nano
@@ -171,8 +198,8 @@ def test_the_page_tells_what_the_replay_did() -> None:
         for seq, each in changed.items():
             first = next(made for made in policy.passes if seq in made.seqs)
             assert each.request == first.request
-    assert rows[1][1].passes > 0
-    assert rows[2][1].passes > 10
+    assert rows[1].passes > 0
+    assert rows[2].passes > 10
 
 
 def test_what_stands_for_an_entry_is_shown_as_it_was_sent() -> None:

@@ -16,7 +16,7 @@ def test_a_picture_is_a_png_and_the_same_every_time() -> None:
     found = [("a", bench.replay(policy)) for policy in ("none", "threshold", "mask:last=3")]
     made = picture(found)
     assert made[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", made[16:24]) == (1728, 1036)
+    assert struct.unpack(">II", made[16:24]) == (1728, 1094)
     assert picture(found) == made
     assert picture(found + found) != made
     assert b"matplotlib" not in made.lower()

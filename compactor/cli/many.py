@@ -52,11 +52,11 @@ _OPTIONS = (
 class Gathered(NamedTuple):
     """What all files came to, in their order.
 
-    replays: name and replay; told: what a page shows in full.
+    told: what a page shows in full, by the index of a file and the number of a conversation.
     """
 
     done: list[tuple[Item, Done]]
-    told: list[Told]
+    told: dict[tuple[int, int], Told]
 
     @property
     def replays(self) -> list[tuple[str, Replay]]:
@@ -96,7 +96,7 @@ def gather(
                 done.index, done.replays, (), done.findings, done.failure, done.refused
             )
             advance(items[done.index].size_bytes)
-    gathered = Gathered([(item, found[item.index]) for item in items], shelf.kept())
+    gathered = Gathered([(item, found[item.index]) for item in items], shelf.kept)
     _check(gathered)
     if not quiet:
         said = (finding for _, done in gathered.done for finding in done.findings)
@@ -168,9 +168,14 @@ def failed_lines(gathered: Gathered) -> list[str]:
 
 def _failed(item: Item, failure: Failure) -> str:
     place = f"{failure.path}: " if failure.path not in ("", item.path) else ""
-    then = f" ({failure.hint})" if failure.hint else ""
     place = place.removeprefix(f"{item.path}: ")
-    return plain(f"{item.path}: {place}{failure.message}{then}") + f" [{failure.code}]"
+    why = " ".join(failed_parts(failure))
+    return plain(f"{item.path}: {place}{why}") + f" [{failure.code}]"
+
+
+def failed_parts(failure: Failure) -> list[str]:
+    """Why, and the next step where there is one."""
+    return [failure.message, f"({failure.hint})"] if failure.hint else [failure.message]
 
 
 def note_failures(gathered: Gathered) -> None:

@@ -23,7 +23,6 @@ from compactor.cli.recordings import Reading
 from compactor.cli.replay import (
     asked_for,
     cache_option,
-    dollars,
     prices_option,
     window_option,
 )
@@ -34,6 +33,7 @@ from compactor.core.policy import Policy
 from compactor.replay.own import policy_of
 from compactor.replay.recommend import REGRET_MAX, SWEEP, Choice, recommend
 from compactor.replay.spelling import spelled
+from compactor.replay.table import dollars
 
 _COLUMNS = ("policy", "cost", "to none", "breaks", "overflow", "regret", "")
 

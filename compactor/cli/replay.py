@@ -34,14 +34,12 @@ from compactor.replay import Replay, Row, Truth, against_usage
 from compactor.replay.many import Task
 from compactor.replay.prices import Tariff
 from compactor.replay.run import tariff_given
+from compactor.replay.sums import by_policy, summed
+from compactor.replay.table import COLUMNS, NO_VALUE, cells, dollars
 
 POLICIES = ("none", "threshold", "priced")
 """What is replayed where no policy is named."""
-_NO_VALUE = "-"
-_COLUMNS = (
-    *("file", "policy", "requests", "sent", "cached", "written", "uncached", "cost"),
-    *("to none", "to optimum", "breaks", "passes", "overflow", "regret"),
-)
+_NAMED = ("file", "policy")
 _REQUESTS = (
     *("request", "entries", "sent", "cached", "written", "uncached", "cost", "stable"),
     *("broken", "passes", "tier", "overflow", "cold"),
@@ -160,7 +158,7 @@ def command(
         return
     items = items_of(paths)
     reports.check([item.path for item in items])
-    task = asked.task(policies or POLICIES, reading, cached=not no_cache)
+    task = asked.task(tuple(dict.fromkeys(policies)) or POLICIES, reading, cached=not no_cache)
     task = task._replace(rows=each or reports.need_rows, page=reports.html is not None)
     found = gather(task, items, jobs=jobs, engine=engine, quiet=quiet)
     show(to_json({"files": _rows(found, each=each)}) if as_json else "\n".join(_shown(found, each)))
@@ -212,57 +210,15 @@ def _json(name: str, made: Replay, *, each: bool) -> dict[str, Any]:
 
 def _table(found: Sequence[tuple[str, Replay]]) -> list[str]:
     """A line a recording and policy; sums a policy where there are several recordings."""
-    cells = [_cells(name, made) for name, made in found]
-    by_policy: dict[str, list[Replay]] = {}
-    for _, made in found:
-        by_policy.setdefault(made.policy, []).append(made)
-    if len(found) > len(by_policy):
-        cells += [_sums(policy, group) for policy, group in by_policy.items()]
-    return aligned(_COLUMNS, cells, _COLUMNS[2:])
-
-
-def _cells(name: str, made: Replay) -> tuple[str, ...]:
-    best = made.cost_to_optimum
-    return (
-        plain(name),
-        made.policy,
-        *(f"{count:,}" for count in (made.requests, made.tokens_sent, made.cached)),
-        *(f"{count:,}" for count in (made.written, made.uncached)),
-        dollars(made.cost_nano),
-        f"{made.cost_to_none:.2f}",
-        _NO_VALUE if best is None else f"{best:.3f}",
-        *(f"{count:,}" for count in (made.breaks, made.passes, made.overflow_requests)),
-        f"{made.regret:.1%}",
-    )
-
-
-def _sums(policy: str, group: Sequence[Replay]) -> tuple[str, ...]:
-    """A policy over all recordings; ratios by the sums, regret as a mean."""
-    names = ("requests", "tokens_sent", "cached", "written", "uncached", "cost_nano")
-    sums = {name: sum(getattr(made, name) for made in group) for name in names}
-    counts = (sum(getattr(made, name) for made in group) for name in _COUNTS)
-    best = [made.cost_nano / made.cost_to_optimum for made in group if made.cost_to_optimum]
-    nothing = sum(made.cost_nano / made.cost_to_none for made in group if made.cost_to_none)
-    cost = sums.pop("cost_nano")
-    return (
-        f"all {counted(len(group), 'recording', 'recordings')}",
-        policy,
-        *(f"{value:,}" for value in sums.values()),
-        dollars(cost),
-        f"{cost / nothing if nothing else 1:.2f}",
-        f"{cost / sum(best):.3f}" if len(best) == len(group) else _NO_VALUE,
-        *(f"{count:,}" for count in counts),
-        f"{sum(made.regret for made in group) / len(group):.1%}",
-    )
-
-
-_COUNTS = ("breaks", "passes", "overflow_requests")
-
-
-def dollars(cost_nano: int) -> str:
-    """Nano-dollars as dollars with four places."""
-    cents = (cost_nano + 50_000) // 100_000
-    return f"${cents // 10_000:,}.{cents % 10_000:04}"
+    rows = [(plain(name), made) for name, made in found]
+    groups = by_policy(made for _, made in found)
+    if len(found) > len(groups):
+        rows += [
+            (f"all {counted(len(group), 'recording', 'recordings')}", summed(group))
+            for group in groups.values()
+        ]
+    lines = [(name, made.policy, *cells(made)) for name, made in rows]
+    return aligned((*_NAMED, *COLUMNS), lines, COLUMNS)
 
 
 def _each(name: str, made: Replay) -> Iterator[str]:
@@ -280,14 +236,14 @@ def _request(row: Row) -> tuple[str, ...]:
         f"{row.stable_prefix:,}",
         _yes(row.broken),
         f"{row.passes:,}",
-        row.tier or _NO_VALUE,
+        row.tier or NO_VALUE,
         _yes(row.overflow),
         _yes(row.cold),
     )
 
 
 def _yes(value: bool) -> str:
-    return "yes" if value else _NO_VALUE
+    return "yes" if value else NO_VALUE
 
 
 def _truth(read: Iterator[Read], asked: Asked, *, each: bool, as_json: bool) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
 
-from compactor.cli.many import Gathered
+from compactor.cli.many import Gathered, failed_parts
 from compactor.cli.screen import note, plain
 from compactor.cli.writing import STDOUT, check_writable, identity, write_file
-from compactor.replay import Replay
-from compactor.replay.page import html
+from compactor.replay.page import Shown, html
 from compactor.replay.page.picture import picture, plotting
 from compactor.replay.parquet import parquet
 from compactor.replay.remote import package
@@ -64,7 +64,7 @@ class Reports(NamedTuple):
             CompactorError: `output.unwritable`.
         """
         make: dict[str, Callable[[], bytes]] = {
-            "--html": lambda: html(found.told, list(_page_rows(found))).encode(),
+            "--html": lambda: html(list(_recordings(found)), _failures(found)).encode(),
             "--png": lambda: picture(found.replays),
             "--parquet": lambda: parquet(found.done, rows=rows),
         }
@@ -108,8 +108,14 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def _page_rows(found: Gathered) -> Iterator[tuple[str, Replay]]:
+def _recordings(found: Gathered) -> Iterator[Shown]:
     """Pages are handed on: files are called without the folder that all have in common."""
     for item, done in found.done:
-        for name, made in done.replays:
-            yield item.name + name.removeprefix(item.path), made
+        conversations = groupby(done.replays, key=lambda row: row[0])
+        for number, (name, rows) in enumerate(conversations):
+            told = found.told.get((item.index, number))
+            yield Shown(item.name + name.removeprefix(item.path), [made for _, made in rows], told)
+
+
+def _failures(found: Gathered) -> list[tuple[str, str]]:
+    return [(item.name, " ".join(failed_parts(failure))) for item, failure in found.failures]

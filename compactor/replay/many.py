@@ -19,7 +19,7 @@ from compactor.core.errors import CompactorError, Finding, PolicyError
 from compactor.core.policy import Policy
 from compactor.inspection import NO_TRANSCRIPT, Failure
 from compactor.models import ModelTable
-from compactor.replay.page import Told, tell
+from compactor.replay.page import Told, fitted, tell
 from compactor.replay.prices import Tariff
 from compactor.replay.remote import is_url, read_bytes
 from compactor.replay.run import Bench
@@ -128,7 +128,7 @@ def _replay(
     if task.page:
         traces = [bench.trace(policy) for policy in task.policies]
         made = [trace.replay for trace in traces]
-        told.append(tell(item.name + end, bench, traces))
+        told += fitted([tell(item.name + end, bench, traces)])
     else:
         made = [bench.replay(policy) for policy in task.policies]
     kept = made if task.rows else [msgspec.structs.replace(each, rows=()) for each in made]

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from compactor.replay.sums import Replay
+from compactor.replay.sums import Replay, by_policy, summed
 
 SWEEP: Final = (
     "none", "threshold", "threshold:window=200000", "threshold:window=100000",
@@ -48,9 +48,7 @@ def recommend(replays: Sequence[Replay], regret_max: float = REGRET_MAX) -> list
         replays: of every recording under the same policies, `none` among them.
         regret_max: see above.
     """
-    groups: dict[str, list[Replay]] = {}
-    for made in replays:
-        groups.setdefault(made.policy, []).append(made)
+    groups = by_policy(replays)
     nothing = sum(made.cost_nano for made in groups.get("none", ()))
     choices = [_choice(policy, group, nothing) for policy, group in groups.items()]
     least = min((choice.overflow_requests for choice in choices), default=0)
@@ -65,15 +63,15 @@ def recommend(replays: Sequence[Replay], regret_max: float = REGRET_MAX) -> list
 
 
 def _choice(policy: str, group: Sequence[Replay], nothing: int) -> Choice:
-    cost = sum(made.cost_nano for made in group)
+    total = summed(group)
     return Choice(
         policy=policy,
         recordings=len(group),
-        cost_nano=cost,
-        cost_to_none=round(cost / nothing, 4) if nothing else 1.0,
-        regret=round(sum(made.regret for made in group) / len(group), 4),
-        overflow_requests=sum(made.overflow_requests for made in group),
-        breaks=sum(made.breaks for made in group),
+        cost_nano=total.cost_nano,
+        cost_to_none=round(total.cost_nano / nothing, 4) if nothing else 1.0,
+        regret=total.regret,
+        overflow_requests=total.overflow_requests,
+        breaks=total.breaks,
     )
 
 

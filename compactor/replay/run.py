@@ -79,14 +79,17 @@ class Bench:
         self._optima: dict[tuple[Rules, bool], Optimum | None] = {}
         self._none: int | None = None
 
-    def replay(self, policy: str | Policy) -> Replay:
+    def replay(self, policy: str | Policy, *, compared: bool = True) -> Replay:
         """The recording under one policy, by its spelling or as it is.
+
+        Args:
+            compared: with the optimum, which takes most of the time where there is one.
 
         Raises:
             PolicyError: as `policy_of`; `policy.model_unknown` where a policy needs a window.
         """
         played = self._played(policy)
-        return self._summed(played, iter(played.steps))
+        return self._summed(played, iter(played.steps), compared=compared)
 
     def trace(self, policy: str | Policy) -> Trace:
         """The same, and what became of each entry.
@@ -127,7 +130,7 @@ class Bench:
             return None
         return rules_of(self.recording, self.base)
 
-    def _summed(self, played: _Played, steps: Iterator[Step]) -> Replay:
+    def _summed(self, played: _Played, steps: Iterator[Step], *, compared: bool = True) -> Replay:
         name, _, rules, recallable = played
         window = rules.window if rules is not None else self.recording.window
         if self._one_window and self.recording.window is not None:
@@ -135,7 +138,7 @@ class Bench:
         made = simulate(self.recording, steps, Terms(self.cache, self.tariff, window), self.named)
         cost = sum(row.cost_nano for row in made.rows)
         nothing = cost if name == NONE else self._nothing()
-        best = self._optimum(rules, recallable) if rules is not None else None
+        best = self._optimum(rules, recallable) if compared and rules is not None else None
         return Replay(
             policy=name,
             format=self.format,

@@ -1,4 +1,4 @@
-// Elements, numbers, scales. Text of transcripts only ever becomes text nodes.
+// Elements, numbers, keys. Text of transcripts only ever becomes text nodes.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -15,14 +15,16 @@ function fill(node, attributes, children) {
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-const number = new Intl.NumberFormat("en-US");
-const whole = (value) => number.format(Math.round(value));
-const dollars = (nano, digits = 2) => {
+const whole = (value) => Math.round(value).toLocaleString("en-US");
+const fixed = (value, places) =>
+  value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+const percent = (share) => fixed(100 * share, 1) + "\u00a0%";
+
+// Small amounts have as many places as tell them apart.
+function dollars(nano) {
   const value = nano / 1e9;
-  const places = value !== 0 && Math.abs(value) < 1 ? Math.max(digits, 3) : digits;
-  return "$" + value.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
-};
-const percent = (share) => (100 * share).toFixed(1) + "\u00a0%";
+  return "$" + fixed(value, value === 0 || value >= 1 ? 2 : value >= 0.01 ? 3 : 4);
+}
 
 function short(value) {
   const size = Math.abs(value);
@@ -31,30 +33,23 @@ function short(value) {
   return trim(value);
 }
 
-const trim = (value) => String(Number(value.toFixed(value < 10 ? 1 : 0)));
+const trim = (value) => String(Number(value.toFixed(Math.abs(value) < 10 ? 1 : 0)));
+const clip = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
 function counted(count, one, many) {
   return whole(count) + "\u00a0" + (count === 1 ? one : many);
 }
 
-// Round steps from 0 that reach the largest value.
-function ticks(largest, about) {
-  if (!(largest > 0)) return [0, 1];
-  const rough = largest / about;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 2.5, 5, 10].find((each) => each * power >= rough * 0.999) || 10);
-  const found = [];
-  for (let k = 0; (k - 1) * step < largest * 0.999 || k < 2; k += 1) found.push(k * step);
-  return found;
-}
+const swatch = (style) => el("span", { class: "swatch " + style });
+const hint = (text) => el("p", { class: "hint" }, text);
 
-const scale = (from, to, low, high) => (value) =>
-  low + (to === from ? 0.5 : (value - from) / (to - from)) * (high - low);
-
-const point = (value) => value.toFixed(1);
-
-function line(xs, ys) {
-  return xs.map((x, i) => (i ? "L" : "M") + point(x) + " " + point(ys[i])).join("");
+// Nothing done is grey; the others have a colour each, whatever is hidden.
+const STYLES = 7;
+function stylesOf(policies) {
+  const styles = Object.create(null);
+  let next = 0;
+  for (const { name } of policies) styles[name] = name === "none" ? "c0" : "c" + (1 + (next++ % STYLES));
+  return styles;
 }
 
 // Keys move among children that are one stop of the tab order.

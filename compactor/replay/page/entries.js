@@ -1,6 +1,5 @@
 // The map of entries with their fates, and the text of one before and after.
 
-const CELLS = 1200;
 const KINDS = { u: "user message", a: "model turn", t: "tool result", s: "system message" };
 const GROUPS = [
   ["gone", "elided", ["elided", "elided:inputs"]],
@@ -20,7 +19,7 @@ function unrolled(runs) {
 }
 
 const kindOf = (told, seq) => KINDS[told.entries.kinds[seq]];
-const toolOf = (told, seq) => told.entries.tools[told.entries.tool[seq]];
+const toolOf = (told, seq) => told.tools[told.entries.tool[seq]];
 
 function entryWords(told, policy, seq) {
   const tool = toolOf(told, seq), fate = policy.known[seq];
@@ -29,13 +28,13 @@ function entryWords(told, policy, seq) {
 }
 
 // A cell an entry, as high as its tokens on a logarithmic scale.
-function entryMap(told, policy, from, dim, open) {
-  const count = Math.min(CELLS, told.entries.kinds.length - from), cells = [];
-  const most = Math.log(1 + told.entries.tokens.reduce((a, b) => Math.max(a, b), 1));
+function entryMap(told, policy, from, most, dim, open) {
+  const count = Math.min(most, told.entries.kinds.length - from), cells = [];
+  const highest = Math.log(1 + told.entries.tokens.reduce((a, b) => Math.max(a, b), 1));
   for (let seq = from; seq < from + count; seq += 1) {
     const group = groupOf(data.fates[policy.known[seq]][0]);
     const bar = el("span", { class: "bar" });
-    bar.style.height = Math.round(15 + (85 * Math.log(1 + told.entries.tokens[seq])) / most) + "%";
+    bar.style.height = Math.round(15 + (85 * Math.log(1 + told.entries.tokens[seq])) / highest) + "%";
     cells.push(el("button", { type: "button", class: `cell f-${group}` + (dim && dim !== group ? " dim" : ""),
       tabindex: seq === from ? 0 : -1, "data-seq": seq, title: entryWords(told, policy, seq),
       "aria-label": entryWords(told, policy, seq), onclick: () => open(seq) }, bar));

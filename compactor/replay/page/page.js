@@ -1,8 +1,8 @@
-// The page: chooses a recording, draws its charts, keeps one cursor for all of them.
+// The page: what is looked at, and what opens what.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const report = document.getElementById("report");
-const STYLES = 8;
+const byId = (id) => document.getElementById(id);
 
 for (const told of data.recordings) {
   for (const policy of told.policies) {
@@ -11,196 +11,96 @@ for (const told of data.recordings) {
   }
 }
 
-const state = { told: data.recordings[0], hidden: {}, request: 1, policy: 0, pass: -1, from: 0, dim: null, entry: -1 };
+const state = { told: null, styles: {}, hidden: {}, request: 1, policy: 0, pass: -1, from: 0, dim: null, entry: -1 };
 let cursors = [];
 
-// Nothing done is grey; the others have a colour each, whatever is hidden.
-function stylesOf(told) {
-  const styles = {};
-  let next = 1;
-  for (const policy of told.policies) styles[policy.name] = policy.name === "none" ? "c0" : "c" + (1 + ((next++ - 1) % (STYLES - 1)));
-  return styles;
-}
+const isNarrow = () => report.clientWidth < 560;
+const cellsShown = () => (isNarrow() ? 240 : 1200);
+const shown = () => state.told.policies.filter((policy) => !state.hidden[policy.name]);
 
 function choose(told) {
-  Object.assign(state, { told, hidden: {}, request: told.requests, policy: mostActive(told), pass: -1, from: 0, dim: null, entry: -1 });
+  Object.assign(state, { told, styles: stylesOf(told.policies), hidden: Object.create(null), request: told.requests,
+    policy: mostActive(told), pass: -1, from: 0, dim: null, entry: -1 });
   build();
 }
 
 // The policy whose passes are worth a look.
 function mostActive(told) {
-  const own = told.policies.findIndex((each) => each.passes.length && each.series);
-  return own < 0 ? 0 : own;
+  return Math.max(0, told.policies.findIndex((each) => each.passes.length));
 }
 
-const shown = () => state.told.policies.filter((policy) => !state.hidden[policy.name]);
-
-function section(id, title, hint, ...children) {
-  return el("section", { class: "card", "aria-labelledby": id }, el("h2", { id }, title), hint ? el("p", { class: "hint" }, hint) : null, ...children);
+function section(id, title, about, ...children) {
+  return el("section", { class: "card", "aria-labelledby": id }, el("h2", { id }, title), about ? hint(about) : null, ...children);
 }
 
-function build() {
-  const told = state.told;
-  report.replaceChildren(
-    el("p", { class: "meta" }, [told.format, told.model || "model not known", `cache ${told.cache}`,
-      told.window ? `window ${whole(told.window)}` : "no window", counted(told.requests, "request", "requests")].join(" · ")),
-    told.notes.length ? el("details", { class: "notes" }, el("summary", {}, counted(told.notes.length, "note", "notes") + " on this recording"),
-      el("ul", {}, ...told.notes.map((note) => el("li", {}, note)))) : "",
-    el("div", { id: "tiles", class: "tiles", role: "group", "aria-label": "Policies; press to hide or show" }),
-    section("context", "Context size", "Tokens of each prompt. Triangles are passes: they open below.",
-      el("div", { id: "size", class: "plot", tabindex: 0, role: "slider", "aria-label": "Request" }),
-      el("div", { id: "readout", class: "readout" }), drawnHint(told)),
-    section("passes", "Passes", null, el("div", { id: "passlists" })),
-    section("served", "Cached, written, uncached", null, servedLegend(), el("div", { id: "areas", class: "areas" })),
-    el("div", { class: "pair" },
-      section("cost", "Cumulative cost", "Of the prompts alone; answers cost the same under every policy.", el("div", { id: "costs", class: "plot" })),
-      section("frontier", "Cost against regret", "Lower left is better. The line joins what no other policy beats in both; small dots are those that recommend compares.",
-        el("div", { id: "regret", class: "plot" }))),
-    section("entries", "Entries", "What became of each at the last request; bars are tokens, on a logarithmic scale.", el("div", { id: "entrymap" })),
-  );
-  const size = document.getElementById("size");
-  size.addEventListener("keydown", stepCursor);
-  for (const id of ["size", "costs"]) follow(document.getElementById(id));
-  tiles();
-  draw();
-  passes();
-  entries();
-}
-
-function drawnHint(told) {
-  const most = Math.max(...told.policies.map((policy) => policy.series.request.length));
-  if (most >= told.requests) return null;
-  return el("p", { class: "hint" }, `Of ${whole(told.requests)} requests at most ${whole(most)} are drawn: of neighbours the longest and the shortest.`);
-}
-
-function servedLegend() {
-  const keys = [["cached", "read from the cache"], ["written", "written to it"], ["uncached", "neither"]];
-  return el("p", { class: "hint legend" }, ...keys.map(([name, words]) => el("span", {}, el("span", { class: "block " + name }), words)));
-}
-
-function tiles() {
-  const styles = stylesOf(state.told);
-  document.getElementById("tiles").replaceChildren(...state.told.policies.map((policy) => {
-    const sums = policy.sums, over = sums.overflow_requests;
-    const facts = [counted(sums.passes, "pass", "passes"), counted(sums.breaks, "break", "breaks"), percent(sums.regret) + " regret"];
-    return el("button", { type: "button", class: "tile", "aria-pressed": String(!state.hidden[policy.name]), "data-policy": policy.name, onclick: () => toggle(policy.name) },
-      el("span", { class: "name" }, el("span", { class: "swatch " + styles[policy.name] }), policy.name),
-      el("span", { class: "price" }, dollars(sums.cost_nano)),
-      el("span", { class: "facts" }, policy.name === "none" ? "nothing is changed" : `${sums.cost_to_none.toFixed(2)} × doing nothing`),
-      el("span", { class: "facts" }, facts.join(" · ")),
-      over ? el("span", { class: "facts warn" }, counted(over, "request", "requests") + " over the window") : null);
-  }));
-}
-
-function toggle(name) {
-  state.hidden[name] = !state.hidden[name];
-  tiles();
-  draw();
-  [...document.querySelectorAll(".tile")].find((each) => each.dataset.policy === name).focus();
-}
-
-function draw() {
-  const told = state.told, styles = stylesOf(told), policies = shown();
-  cursors = [];
-  const series = (column) => policies.map((policy) => ({ name: policy.name, style: styles[policy.name], x: policy.series.request, y: policy.series[column] }));
-  const marks = policies.flatMap((policy) => policy.passes.map((pass, index) => ({ request: pass.request, sent: sentAt(policy.series, pass.request),
-    style: styles[policy.name], index, title: passWords(policy, pass), open: () => openPass(told.policies.indexOf(policy), index) })));
-  plot("size", (width) => lineChart(width, { series: series("sent"), last: told.requests, format: short, marks,
-    rule: told.window ? { at: told.window, name: "window" } : null, label: sizeWords(policies) }));
-  plot("costs", (width) => lineChart(width, { series: series("cost"), last: told.requests, format: (value) => dollars(value), label: costWords(policies) }));
-  const regret = document.getElementById("regret");
-  regret.replaceChildren(frontierChart(regret.clientWidth, told, styles));
-  const most = Math.max(1, ...policies.flatMap((policy) => policy.series.sent));
-  const areas = document.getElementById("areas");
-  areas.replaceChildren(...policies.map((policy) => el("figure", {}, el("figcaption", {}, el("span", { class: "swatch " + styles[policy.name] }), policy.name))));
-  policies.forEach((policy, i) => areas.children[i].append(areaChart(areas.children[i].clientWidth, policy.series, told.requests, most, servedWords(policy))));
-  moveCursor(state.request);
-}
-
-function plot(id, make) {
-  const host = document.getElementById(id), chart = make(host.clientWidth);
-  host.replaceChildren(chart.root);
-  host.chart = chart;
-  cursors.push(chart.place);
-}
-
-const sizeWords = (policies) => "Context size: " + policies.map((policy) => `${policy.name} at most ${whole(Math.max(0, ...policy.series.sent))} tokens, ${counted(policy.sums.passes, "pass", "passes")}`).join("; ");
-const costWords = (policies) => "Cumulative cost: " + policies.map((policy) => `${policy.name} ${dollars(policy.sums.cost_nano, 4)}`).join("; ");
-const servedWords = ({ name, sums }) => `${name}: ${whole(sums.cached)} tokens cached, ${whole(sums.written)} written, ${whole(sums.uncached)} uncached`;
-
-function follow(host) {
-  host.addEventListener("pointermove", (event) => {
-    if (host.chart) moveCursor(host.chart.request(event.clientX - host.getBoundingClientRect().left));
-  });
-}
-
-function stepCursor(event) {
-  const last = state.told.requests, page = Math.max(1, Math.round(last / 10));
-  const to = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: page, PageDown: -page, Home: -last, End: last }[event.key];
-  if (to === undefined) return;
-  event.preventDefault();
-  moveCursor(state.request + to);
-}
-
-function moveCursor(request) {
-  const told = state.told, styles = stylesOf(told);
-  state.request = Math.max(1, Math.min(told.requests, request));
-  for (const place of cursors) place(state.request);
-  const rows = shown().map((policy) => {
-    const series = policy.series, i = indexAt(series, state.request);
-    if (i < 0) return null;
-    const near = series.request[i] === state.request ? "" : ` (request ${whole(series.request[i])})`;
-    const words = `${policy.name} ${whole(series.sent[i])}`;
-    return { words, node: el("span", {}, el("span", { class: "swatch " + styles[policy.name] }), `${words}${near}, ${whole(series.cached[i])} cached, ${dollars(series.cost[i])} so far`) };
-  }).filter(Boolean);
-  const slider = document.getElementById("size"), title = `Request ${whole(state.request)} of ${whole(told.requests)}`;
-  document.getElementById("readout").replaceChildren(el("b", {}, title), ...rows.map((row) => row.node));
-  for (const [name, value] of [["min", 1], ["max", told.requests], ["now", state.request]]) slider.setAttribute("aria-value" + name, value);
-  slider.setAttribute("aria-valuetext", `${title}: ` + rows.map((row) => row.words + " tokens").join(", "));
-}
+// Passes.
 
 function passes() {
-  const told = state.told, styles = stylesOf(told), host = document.getElementById("passlists"), open = told.policies[state.policy];
-  const lists = told.policies.map((policy, at) => {
-    if (!policy.passes.length) return null;
-    const more = policy.passes_left_out ? el("p", { class: "hint" }, `and ${whole(policy.passes_left_out)} that freed less`) : null;
-    return el("div", { class: "passlist" }, el("h3", {}, `${policy.name}: ${counted(policy.sums.passes, "pass", "passes")}`),
-      passList(policy, styles[policy.name], (index) => openPass(at, index)), more);
-  }).filter(Boolean);
-  const detail = state.pass < 0 ? null : passDetail(told, open, open.passes[state.pass], (seq) => openEntry(seq));
-  host.replaceChildren(...(lists.length ? lists : [el("p", { class: "hint" }, "No policy made any.")]), ...(detail ? [detail] : []));
-  for (const mark of document.querySelectorAll(".pass[data-pass]")) mark.setAttribute("aria-expanded", "false");
-  if (detail) {
-    const list = [...host.querySelectorAll(".passlist")][told.policies.filter((policy) => policy.passes.length).indexOf(open)];
-    const button = list.querySelectorAll("button")[state.pass];
-    button.setAttribute("aria-expanded", "true");
-    focusOne([...list.querySelectorAll("button")], state.pass);
-  }
+  const told = state.told;
+  const lists = told.policies.map((policy, at) => (policy.passes.length
+    ? passList(policy, state.styles[policy.name], at === state.policy, (index) => openPass(at, index)) : null)).filter(Boolean);
+  byId("passlists").replaceChildren(...(lists.length ? lists : [hint("No policy made any.")]));
 }
 
 function openPass(policy, index) {
+  const told = state.told, pass = told.policies[policy].passes[index];
   Object.assign(state, { policy, pass: index, entry: -1, dim: null });
-  passes();
+  byId("passdetail").replaceChildren(...passDetail(told, told.policies[policy], pass, openEntry));
+  for (const each of document.querySelectorAll(".pass")) each.setAttribute("aria-expanded", "false");
+  const lists = [...document.querySelectorAll(".passlist")], withPasses = told.policies.filter((each) => each.passes.length);
+  const list = lists[withPasses.indexOf(told.policies[policy])], buttons = [...list.querySelectorAll("button")];
+  list.open = true;
+  buttons[index].setAttribute("aria-expanded", "true");
+  focusOne(buttons, index);
   entries();
-  moveCursor(state.told.policies[policy].passes[index].request);
+  moveCursor(pass.request);
 }
 
+function closePass() {
+  state.pass = -1;
+  byId("passdetail").replaceChildren();
+  for (const each of document.querySelectorAll(".pass")) each.setAttribute("aria-expanded", "false");
+}
+
+// Entries.
+
 function entries() {
-  const told = state.told, policy = told.policies[state.policy], host = document.getElementById("entrymap"), all = told.entries.kinds.length;
-  const pick = el("select", { id: "which", onchange: (event) => { Object.assign(state, { policy: Number(event.target.value), pass: -1, dim: null }); passes(); entries(); document.getElementById("which").focus(); } },
-    ...told.policies.map((each, at) => el("option", { value: at, selected: at === state.policy }, each.name)));
-  const turn = (to, words) => el("button", { type: "button", disabled: to < 0 || to >= all, onclick: () => { state.from = to; entries(); } }, words);
-  const pages = all > CELLS ? el("div", { class: "moves" }, turn(state.from - CELLS, "← Earlier"),
-    el("span", {}, `${whole(state.from)} to ${whole(Math.min(all, state.from + CELLS) - 1)} of ${whole(all)}`), turn(state.from + CELLS, "Later →")) : null;
-  const left = told.entries.left_out ? el("p", { class: "hint" }, `${whole(told.entries.left_out)} entries that follow are left out, to keep the page small.`) : null;
-  const cut = told.text_chars < 6000 && told.text_chars ? el("p", { class: "hint" }, `Texts are cut at ${whole(told.text_chars)} characters, to keep the page small.`) : null;
-  host.replaceChildren(el("div", { class: "controls" }, el("label", { for: "which" }, "Policy "), pick),
-    fateLegend(told, policy, state.dim, only), ...[pages, entryMap(told, policy, state.from, state.dim, openEntry), left, cut].filter(Boolean));
+  const told = state.told, policy = told.policies[state.policy], host = byId("entrymap"), all = told.entries.kinds.length;
+  const most = cellsShown();
+  state.from = most * Math.floor(state.from / most);
+  const notes = [];
+  if (told.entries.left_out) notes.push(`${whole(told.entries.left_out)} entries that follow are left out, to keep the page small.`);
+  if (told.text_chars < 6000 && told.text_chars) notes.push(`Texts are cut at ${whole(told.text_chars)} characters, to keep the page small.`);
+  host.replaceChildren(policyPicker(told), fateLegend(told, policy, state.dim, only), ...(all > most ? [turns(all, most)] : []),
+    entryMap(told, policy, state.from, most, state.dim, openEntry), ...notes.map(hint));
+  const changed = state.pass < 0 ? [] : policy.passes[state.pass].seqs;
+  for (const seq of changed) mark(host, seq, "hit");
   if (state.entry >= 0) {
     host.append(entryDetail(told, policy, state.entry, openEntry, closeEntry));
-    const cell = host.querySelector(`[data-seq="${state.entry}"]`);
-    if (cell) cell.classList.add("open");
+    mark(host, state.entry, "open");
   }
+}
+
+function mark(host, seq, style) {
+  const cell = host.querySelector(`[data-seq="${seq}"]`);
+  if (cell) cell.classList.add(style);
+}
+
+function policyPicker(told) {
+  const pick = (event) => {
+    Object.assign(state, { policy: Number(event.target.value), dim: null });
+    closePass();
+    entries();
+    byId("which").focus();
+  };
+  return el("div", { class: "controls" }, el("label", { for: "which" }, "Policy "), el("select", { id: "which", onchange: pick },
+    ...told.policies.map((each, at) => el("option", { value: at, selected: at === state.policy }, each.name))));
+}
+
+function turns(all, most) {
+  const turn = (to, words) => el("button", { type: "button", disabled: to < 0 || to >= all, onclick: () => { state.from = to; entries(); } }, words);
+  return el("div", { class: "moves" }, turn(state.from - most, "← Earlier"),
+    el("span", {}, `${whole(state.from)} to ${whole(Math.min(all, state.from + most) - 1)} of ${whole(all)}`), turn(state.from + most, "Later →"));
 }
 
 function only(group) {
@@ -210,10 +110,9 @@ function only(group) {
 }
 
 function openEntry(seq) {
-  state.entry = seq;
-  state.from = Math.floor(seq / CELLS) * CELLS;
+  Object.assign(state, { entry: seq, from: seq });
   entries();
-  const title = document.getElementById("entry");
+  const title = byId("entry");
   title.focus({ preventScroll: true });
   title.scrollIntoView({ block: "nearest" });
 }
@@ -228,20 +127,19 @@ function closeEntry() {
 
 function start() {
   if (!data.recordings.length) return;
-  const host = document.getElementById("choose");
-  if (data.recordings.length > 1) {
-    const few = data.recordings.length < data.all ? `, the ${data.recordings.length} that cost most of ${whole(data.all)}` : "";
-    host.append(el("label", { for: "recording" }, `Recording${few} `), el("select", { id: "recording", onchange: (event) => choose(data.recordings[Number(event.target.value)]) },
-      ...data.recordings.map((told, at) => el("option", { value: at }, told.name))));
-  } else {
-    document.getElementById("about").textContent = data.recordings[0].name;
-  }
-  choose(data.recordings[0]);
+  const all = data.totals.length ? overview() : null;
+  report.append(...(all ? all.nodes : []), el("div", { id: "one" }));
+  if (all) linkSums();
+  choose(data.recordings[data.first]);
+  const drawAll = () => { if (all) all.draw(); };
+  drawAll();
   let width = report.clientWidth;
   new ResizeObserver(() => {
     if (report.clientWidth === width) return;
     width = report.clientWidth;
+    drawAll();
     draw();
+    entries();
   }).observe(report);
 }
 

@@ -19,7 +19,7 @@ from compactor.replay.page.words import TEXT_CHARS_MAX, shorter
 DETAILED_MAX: Final = 40
 """Recordings shown in full: those that cost most under the first policy."""
 TEXT_BYTES: Final = 6_000_000
-"""Of all texts of a page; each recording has an equal share."""
+"""Of all texts of a page, shared by its recordings."""
 _POINTS: Final = 48_000
 _ENTRIES: Final = 80_000
 _PASSES: Final = 12_000
@@ -35,20 +35,20 @@ class Shelf:
 
     def __init__(self, most: int = DETAILED_MAX) -> None:
         self._most = most
-        self._heap: list[tuple[int, tuple[int, ...], Told]] = []
+        self._heap: list[tuple[int, tuple[int, int], Told]] = []
 
-    def put(self, place: Sequence[int], told: Told) -> None:
+    def put(self, place: tuple[int, int], told: Told) -> None:
         """Keep a recording if it is among the costliest. place: among all; no two are equal."""
-        row = (told.policies[0].sums["cost_nano"], tuple(-number for number in place), told)
+        row = (told.policies[0].sums["cost_nano"], (-place[0], -place[1]), told)
         if len(self._heap) < self._most:
             heapq.heappush(self._heap, row)
         else:
             heapq.heappushpop(self._heap, row)
 
-    def kept(self) -> list[Told]:
-        """Those that are left, in the order of their places."""
-        rows = sorted(self._heap, key=lambda row: row[1], reverse=True)
-        return [told for _, _, told in rows]
+    @property
+    def kept(self) -> dict[tuple[int, int], Told]:
+        """Place → recording, of those that are left."""
+        return {(-file, -number): told for _, (file, number), told in self._heap}
 
 
 def fitted(found: Sequence[Told]) -> list[Told]:
@@ -57,9 +57,20 @@ def fitted(found: Sequence[Told]) -> list[Told]:
     points = max(4, min(POINTS_MAX, _POINTS // max(policies, 1)))
     passes = min(PASSES_MAX, _PASSES // max(policies, 1))
     entries = min(_ENTRIES // max(len(found), 1), _CHANGED // max(policies, 1))
-    share = TEXT_BYTES // max(len(found), 1)
     limits = _Limits(points, passes, entries, _SEQS // max(policies * passes, 1))
-    return [_with_texts(_fewer(told, limits), share) for told in found]
+    fewer = [_fewer(told, limits) for told in found]
+    shares = _shares([sum(map(_size, told.texts)) for told in fewer])
+    return [_with_texts(told, share) for told, share in zip(fewer, shares, strict=True)]
+
+
+def _shares(sizes: Sequence[int]) -> list[int]:
+    """How many bytes of text each may have: what the small ones leave is for the others."""
+    shares, left = [0] * len(sizes), TEXT_BYTES
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    for waiting, at in zip(range(len(order), 0, -1), order, strict=True):
+        shares[at] = min(sizes[at], left // waiting)
+        left -= shares[at]
+    return shares
 
 
 class _Limits(NamedTuple):
@@ -83,7 +94,7 @@ def _fewer(told: Told, limits: _Limits) -> Told:
 def _without(told: Told, kept: int, gone: int) -> Told:
     """Only the first entries. Texts that stand for entries come behind theirs, and stay."""
     e = told.entries
-    entries = Entries(e.kinds[:kept], e.tools, e.tool[:kept], e.tokens[:kept], e.left_out + gone)
+    entries = Entries(e.kinds[:kept], e.tool[:kept], e.tokens[:kept], e.left_out + gone)
     empty = [Text("")] * gone
     texts = [*told.texts[:kept], *empty, *told.texts[kept + gone :]]
     return msgspec.structs.replace(told, entries=entries, texts=texts)

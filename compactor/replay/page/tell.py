@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby
-from typing import Final
+from typing import Any, Final
 
 from compactor.core.errors import PolicyError
 from compactor.core.model import Kind
@@ -23,7 +23,7 @@ from compactor.replay.page.told import (
     Text,
     Told,
 )
-from compactor.replay.page.words import TEXT_CHARS_MAX, clipped, harmless
+from compactor.replay.page.words import TEXT_CHARS_MAX, clipped, one_line
 from compactor.replay.recommend import SWEEP
 from compactor.replay.recording import Recording
 from compactor.replay.run import Bench
@@ -59,32 +59,28 @@ def tell(name: str, bench: Bench, traces: Sequence[Trace]) -> Told:
         policy of `recommend` that was not traced.
     """
     recording = bench.recording
-    texts = _Texts()
-    entries = recording.entries[:ENTRIES_MAX]
-    for entry in entries:
+    texts, tools = _Texts(), _Tools()
+    for entry in recording.entries[:ENTRIES_MAX]:
         texts.add(text_of(entry))
+    entries = _entries(recording, tools)
+    policies = [_policy(trace, texts, tools) for trace in traces]
     first = traces[0].replay
     return Told(
-        name=_short(name),
+        name=one_line(name, NAME_CHARS_MAX),
         format=first.format,
-        model=_short(first.model),
+        model=one_line(first.model, NAME_CHARS_MAX),
         cache=first.cache,
         window=first.window,
         requests=first.requests,
         notes=[clipped(finding.message, 400).head for finding in first.findings[:10]],
-        policies=[_policy(trace, texts) for trace in traces],
+        policies=policies,
         points=list(_points(bench, [trace.replay for trace in traces])),
         best=_best(first),
-        entries=_entries(recording),
+        entries=entries,
+        tools=tools.names,
         texts=texts.found,
         text_chars=TEXT_CHARS_MAX,
     )
-
-
-def _short(text: str) -> str:
-    """A name in one line."""
-    line = harmless(text).replace("\n", "\\n").replace("\t", "\\t")
-    return line if len(line) <= NAME_CHARS_MAX else f"…{line[1 - NAME_CHARS_MAX :]}"
 
 
 class _Texts:
@@ -104,51 +100,66 @@ class _Texts:
         return self._known[text]
 
 
-def _entries(recording: Recording) -> Entries:
+class _Tools:
+    """A table of tools' names."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def index(self, name: str) -> int:
+        """Where a name stands; all that are too many stand at one place."""
+        if name not in self._known and len(self._known) >= NAMES_MAX:
+            name = _OTHER
+        if name not in self._known:
+            self._known[name] = len(self.names)
+            self.names.append(one_line(name, NAME_CHARS_MAX))
+        return self._known[name]
+
+
+def _entries(recording: Recording, tools: _Tools) -> Entries:
     entries = recording.entries[:ENTRIES_MAX]
-    names: dict[str, int] = {"": 0}
-    tool = [
-        names.setdefault(entry.name if len(names) < NAMES_MAX else _OTHER, len(names))
-        if entry.name not in names
-        else names[entry.name]
-        for entry in entries
-    ]
     return Entries(
         kinds="".join(_LETTERS[entry.kind] for entry in entries),
-        tools=[_short(name) for name in names],
-        tool=tool,
+        tool=[tools.index(entry.name) for entry in entries],
         tokens=list(recording.tokens[:ENTRIES_MAX]),
         left_out=len(recording.entries) - len(entries),
     )
 
 
-def _policy(trace: Trace, texts: _Texts) -> PolicyTold:
+def _policy(trace: Trace, texts: _Texts, tools: _Tools) -> PolicyTold:
     made = trace.replay
     most = sorted(trace.passes, key=lambda each: (-each.freed, each.request))[:PASSES_MAX]
     shown = [(seq, now) for seq, now in trace.changed.items() if seq < ENTRIES_MAX]
     return PolicyTold(
-        name=_short(made.policy),
-        sums={key: value for key, value in made.row().items() if key in _SUMS},
+        **sums_of(made),
         series=_series(made.rows),
-        passes=[_pass(each) for each in sorted(most, key=lambda each: each.request)],
+        passes=[_pass(each, tools) for each in sorted(most, key=lambda each: each.request)],
         passes_left_out=len(trace.passes) - len(most),
         fates=list(_runs(_FATES[fate] for fate in trace.fates[:ENTRIES_MAX])),
         changed=[Changed(seq, now.request, now.tokens, texts.once(now.text)) for seq, now in shown],
     )
 
 
+def sums_of(made: Replay) -> dict[str, Any]:
+    """A policy's name and sums, as the page has them of a recording and of all."""
+    sums = {key: value for key, value in made.row().items() if key in _SUMS}
+    return {"name": one_line(made.policy, NAME_CHARS_MAX), "sums": sums}
+
+
 _SUMS: Final = frozenset(
     (
-        *("window", "tokens_sent", "cached", "written", "uncached", "cost_nano", "cost_to_none"),
-        *("cost_to_optimum", "breaks", "passes", "overflow_requests", "regret"),
+        *("requests", "window", "tokens_sent", "cached", "written", "uncached", "cost_nano"),
+        *("cost_to_none", "cost_to_optimum", "breaks", "passes", "overflow_requests", "regret"),
     )
 )
 
 
-def _pass(made: Pass) -> PassTold:
-    tools = [(_short(name or "?"), count) for name, count in made.tools.items()]
+def _pass(made: Pass, tools: _Tools) -> PassTold:
+    most = list(made.tools.items())[:TOOLS_MAX]
+    named = [(tools.index(name or "?"), count) for name, count in most]
     seqs = [seq for seq in made.seqs[:SEQS_MAX] if seq < ENTRIES_MAX]
-    return PassTold(made.request, made.tier, len(made.seqs), made.freed, tools[:TOOLS_MAX], seqs)
+    return PassTold(made.request, made.tier, len(made.seqs), made.freed, named, seqs)
 
 
 def _runs(values: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -196,14 +207,14 @@ def _points(bench: Bench, made: Sequence[Replay]) -> Iterator[Point]:
         if policy in known:
             continue
         try:
-            yield _point(bench.replay(policy), asked=False)
+            yield _point(bench.replay(policy, compared=False), asked=False)
         except PolicyError:  # without a window there is nothing to compare
             return
 
 
 def _point(made: Replay, *, asked: bool) -> Point:
     over = made.overflow_requests
-    return Point(_short(made.policy), made.cost_nano, made.regret, over, asked)
+    return Point(one_line(made.policy, NAME_CHARS_MAX), made.cost_nano, made.regret, over, asked)
 
 
 def _best(made: Replay) -> int | None:

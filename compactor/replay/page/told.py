@@ -33,13 +33,16 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class PassTold(msgspec.Struct, frozen=True):
-    """A pass. seqs: the first of the entries that it changed; count: of them all."""
+    """A pass. seqs: the first of the entries that it changed; count: of them all.
+
+    tools: index in `tools`, and how many results of it.
+    """
 
     request: int
     tier: str
     count: int
     freed: int
-    tools: list[tuple[str, int]]
+    tools: list[tuple[int, int]]
     seqs: list[int]
 
 
@@ -81,7 +84,6 @@ class Entries(msgspec.Struct, frozen=True):
     """
 
     kinds: str
-    tools: list[str]
     tool: list[int]
     tokens: list[int]
     left_out: int
@@ -91,7 +93,7 @@ class Told(msgspec.Struct, frozen=True):
     """A recording.
 
     best: what the optimum costs, where there is one; nano-dollars.
-    text_chars: most characters of a text; set when the page is made.
+    text_chars: most characters of a text.
     """
 
     name: str
@@ -105,5 +107,6 @@ class Told(msgspec.Struct, frozen=True):
     points: list[Point]
     best: int | None
     entries: Entries
+    tools: list[str]
     texts: list[Text]
     text_chars: int

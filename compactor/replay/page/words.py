@@ -33,6 +33,12 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
+def one_line(text: str, chars: int) -> str:
+    """A name in one line, its end where it is long. O(chars)."""
+    line = harmless(text[-chars - 1 :]).replace("\n", "\\n").replace("\t", "\\t")
+    return line if len(line) <= chars else f"…{line[1 - chars :]}"
+
+
 def clipped(text: str, chars: int = TEXT_CHARS_MAX) -> Text:
     """A harmless text, its middle left out where it is longer. O(chars)."""
     head, tail = _parts(chars)
