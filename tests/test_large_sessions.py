@@ -109,9 +109,56 @@ def chat(count: int) -> Iterator[Any]:
         yield {"role": "tool", "tool_call_id": f"c{n}", "content": "ok"}
 
 
+def kimi(count: int) -> Iterator[Any]:
+    """A wire file: what a compaction takes away is held until then."""
+    for n in range(count):
+        function = {"name": "bash", "arguments": "{}"}
+        yield _event("ToolCall", id=f"c{n}", function=function)
+        value = {"is_error": False, "output": f"{n} {WORDS}"}
+        yield _event("ToolResult", tool_call_id=f"c{n}", return_value=value)
+        if n % 100 == 99:
+            yield _event("CompactionEnd")
+    yield _event("TurnBegin", user_input="on")
+
+
+def _event(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": 1.5, "message": {"type": kind, "payload": payload}}
+
+
+MESSAGES = [{"role": "user", "content": "go"}, {"role": "assistant", "content": WORDS}]
+ROWS: dict[str, dict[str, Any]] = {
+    "openai-fine-tuning": {"messages": MESSAGES},
+    "openhands-messages": {"trajectory": MESSAGES},
+    "tau-bench": {"task_id": 1, "trial": 0, "traj": MESSAGES},
+    "sharegpt": {
+        "conversations": [{"from": "human", "value": "go"}, {"from": "gpt", "value": WORDS}]
+    },
+    "swe-agent-nebius": {"trajectory": [{"role": "ai", "text": WORDS}]},
+    "adp-standard": {
+        "id": "a",
+        "content": [{"class_": "message_action", "content": WORDS}],
+        "details": {},
+    },
+    "openhands-events": {
+        "instance_id": "i",
+        "history": [{"id": 1, "source": "user", "action": "message", "args": {"content": WORDS}}],
+    },
+}
+"""Format → a row that is a conversation."""
+
+
+def runs(name: str) -> Any:
+    """Lines of a file of conversations, of which one is read."""
+    return lambda count: (ROWS[name] for _ in range(count))
+
+
 @pytest.mark.parametrize(
     ("name", "rows"),
-    [("claude-code", claude), ("codex", codex), ("pi", pi), ("openai-chat", chat)],
+    [
+        *(("claude-code", claude), ("codex", codex), ("pi", pi), ("openai-chat", chat)),
+        ("kimi-legacy", kimi),
+        *((name, runs(name)) for name in ROWS),
+    ],
 )
 def test_memory_depends_on_what_the_entries_hold_and_not_on_the_file(
     monkeypatch: pytest.MonkeyPatch, name: str, rows: Any

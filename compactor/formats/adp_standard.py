@@ -49,7 +49,7 @@ class AdpStandard(RunLens):
             InputError: `input.shape` when it holds no trajectory, or there is no such thread.
         """
         runs = _runs(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         story = _Story(run.native["content"], (*run.at, "content"))
         entries = story.builder.entries
         findings = [*story.builder.findings, *unanswered(entries), *others(runs)]
@@ -57,7 +57,7 @@ class AdpStandard(RunLens):
 
     def messages(self, root: Any) -> Sequence[Any]:
         """The actions and observations of the trajectory."""
-        return items(chosen(_runs(root), self.thread).native["content"])
+        return items(chosen(_runs(root), self.thread, root).native["content"])
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         event, at = value_at(root, entry.at), entry.at
@@ -75,11 +75,12 @@ class AdpStandard(RunLens):
 def _runs(root: Any) -> list[Run]:
     """The trajectories of a file."""
     tops = enumerate(root) if isinstance(root, list) else [(-1, root)]
-    return named(
+    found = (
         Run(id_of(top, ("id",)) if index >= 0 else "main", (index,) if index >= 0 else (), top)
         for index, top in tops
         if any(_is_event(event) for event in items(field(top, "content")))
     )
+    return named(found, root)
 
 
 def _is_event(native: Any) -> bool:

@@ -55,7 +55,7 @@ class KimiLegacy(RowLens, RunLens):
             raise shape_error((), "no line of a session of Kimi CLI")
         runs = self.runs(root)
         run = chosen(runs, self.thread)
-        reading = kimi_wire.read(run.native)
+        reading = kimi_wire.read(root, run.native)
         reading.findings += run_findings(runs, run, self.thread)
         return reading
 

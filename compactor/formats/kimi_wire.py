@@ -17,7 +17,7 @@ from compactor.formats import blocks
 from compactor.formats.blocks import block_part, content_parts, result_facts
 from compactor.formats.builder import Builder
 from compactor.formats.edits import dotted
-from compactor.formats.messages import field, text_field
+from compactor.formats.messages import field, text_field, value_at
 from compactor.formats.openai_chat import READERS
 from compactor.formats.recorded import compacted, count_of, has_tokens, items, time_ms, unanswered
 
@@ -43,13 +43,12 @@ class Event(NamedTuple):
 
     agent: str
     kind: str
-    payload: Any
     at: Path
     when: Any
 
 
 def events(root: Any) -> list[Event]:
-    """All events of a file. O(n)."""
+    """All events of a file, without what they hold. O(n)."""
     found: list[Event] = []
     for index, row in enumerate(items(root)):
         message = field(row, "message")
@@ -63,7 +62,7 @@ def events(root: Any) -> list[Event]:
             if kind != _SUBAGENT:
                 break
         if kind and isinstance(payload, dict):
-            found.append(Event(agent, kind, payload, (*at, "payload"), field(row, "timestamp")))
+            found.append(Event(agent, kind, (*at, "payload"), field(row, "timestamp")))
     return found
 
 
@@ -78,12 +77,12 @@ def recognises(root: Any) -> bool:
 
 def all_usage(root: Any) -> list[Usage]:
     """Usage of every step, in order."""
-    return [usage for event in events(root) for usage in _usage(event, 0)]
+    return [usage for event in events(root) for usage in _usage(root, event, 0)]
 
 
-def read(told: Sequence[Event]) -> Reading:
+def read(root: Any, told: Sequence[Event]) -> Reading:
     """What the events of one agent say."""
-    story = _Story()
+    story = _Story(root)
     for event in told:
         story.tell(event)
     story.end_step()
@@ -104,10 +103,11 @@ def read(told: Sequence[Event]) -> Reading:
 class _Story:
     """Tells events to a builder, a step at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Any) -> None:
         self.builder = Builder()
         self.usage: list[Usage] = []
         self.gone = 0
+        self._root = root
         self._parts: list[Event] = []
         self._calls: list[tuple[Event, list[str]]] = []
         self._results: list[Event] = []
@@ -118,7 +118,8 @@ class _Story:
         if event.kind in (_TURN, _STEER, _STEP, _ENDED, _COMPACTED):
             self.end_step()
         if event.kind in (_TURN, _STEER):
-            said, at = field(event.payload, "user_input"), (*event.at, "user_input")
+            said, at = value_at(self._root, event.at), (*event.at, "user_input")
+            said = field(said, "user_input")
             self.builder.user(content_parts(self.builder, said, at, READERS), event.at)
         elif event.kind == _COMPACTED:
             self.gone += self.builder.size
@@ -126,14 +127,15 @@ class _Story:
         elif event.kind == _CALL:
             self._calls.append((event, []))
         elif event.kind == _PIECE and self._calls:
-            self._calls[-1][1].append(text_field(event.payload, "arguments_part"))
+            piece = value_at(self._root, event.at)
+            self._calls[-1][1].append(text_field(piece, "arguments_part"))
         kept = {_PART: self._parts, _RESULT: self._results, _STATUS: self._counts}
         if event.kind in kept:
             kept[event.kind].append(event)
 
     def end_step(self) -> None:
         """Say the response that the events so far make up, and then its results."""
-        calls = [_call(event, pieces) for event, pieces in self._calls]
+        calls = [_call(self._root, event, pieces) for event, pieces in self._calls]
         parts = [*self._said()]
         n = self.builder.size
         if parts or calls:
@@ -142,14 +144,15 @@ class _Story:
             n = self.builder.size - 1
         for event in self._results:
             self._result(event)
-        self.usage += [usage for event in self._counts for usage in _usage(event, n)]
+        self.usage += [usage for event in self._counts for usage in _usage(self._root, event, n)]
         self._parts, self._calls, self._results, self._counts = [], [], [], []
 
     def _said(self) -> Iterator[Part]:
         """The parts of a response; pieces of one text or thought are one part."""
         last: Part | None = None
         for event in self._parts:
-            part = block_part(self.builder, event.payload, event.at, READERS)
+            block = value_at(self._root, event.at)
+            part = block_part(self.builder, block, event.at, READERS)
             joined = last is not None and part.kind is last.kind and part.kind in _JOINED
             if last is not None and joined:
                 last = last._replace(text=last.text + part.text)
@@ -161,11 +164,12 @@ class _Story:
             yield last
 
     def _result(self, event: Event) -> None:
-        given, at = field(event.payload, "return_value"), (*event.at, "return_value")
+        payload, at = value_at(self._root, event.at), (*event.at, "return_value")
+        given = field(payload, "return_value")
         output = (*at, "output")
         texts, others, is_odd = result_facts(self.builder, field(given, "output"), output, READERS)
         self.builder.result(
-            text_field(event.payload, "tool_call_id"),
+            text_field(payload, "tool_call_id"),
             [*filter(None, [text_field(given, "message")]), *texts],
             others,
             at,
@@ -178,17 +182,18 @@ class _Story:
 _JOINED = (PartKind.TEXT, PartKind.REASONING)
 
 
-def _call(event: Event, pieces: Sequence[str]) -> Call:
-    function, at = field(event.payload, "function"), (*event.at, "function", "arguments")
+def _call(root: Any, event: Event, pieces: Sequence[str]) -> Call:
+    payload, at = value_at(root, event.at), (*event.at, "function", "arguments")
+    function = field(payload, "function")
     written = field(function, "arguments")
     if pieces:
         written, at = text_field(function, "arguments") + "".join(pieces), STREAMED
     arguments = blocks.arguments_text(written)
-    return Call(text_field(event.payload, "id"), text_field(function, "name"), arguments, at)
+    return Call(text_field(payload, "id"), text_field(function, "name"), arguments, at)
 
 
-def _usage(event: Event, n: int) -> list[Usage]:
-    counts = field(event.payload, "token_usage") if event.kind == _STATUS else None
+def _usage(root: Any, event: Event, n: int) -> list[Usage]:
+    counts = field(value_at(root, event.at), "token_usage") if event.kind == _STATUS else None
     usage = Usage(
         n=n,
         input=count_of(counts, "input_other"),

@@ -8,7 +8,7 @@ docs/formats.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -46,7 +46,7 @@ class OpenAIFineTuning(RunLens):
             InputError: `input.shape` when there is no row, or no such thread.
         """
         runs = _rows(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         tools = row_tools(run.native, field(run.native, _INPUT))
         reading = read_placed(Listing(CHAT, tools, _messages(run)))
         has_calls = any(entry.calls for entry in reading.entries)
@@ -60,7 +60,7 @@ class OpenAIFineTuning(RunLens):
         return _rows(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
-        return [message.native for message in _messages(chosen(_rows(root), self.thread))]
+        return [message.native for message in _messages(chosen(_rows(root), self.thread, root))]
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return CHAT.rewrite_body(root, entry, text)
@@ -88,16 +88,20 @@ def _is_compared(row: Any) -> bool:
 
 
 def _rows(root: Any) -> list[Run]:
-    """The conversations: one a row, two where answers are compared."""
-    found: list[Run] = []
+    return named(_conversations(root), root)
+
+
+def _conversations(root: Any) -> Iterator[Run]:
+    """One a row, two where answers are compared."""
     for index, row in enumerate(root if isinstance(root, list) else ()):
         name = id_of(row, ROW_IDS) or f"row-{index + 1}"
         if _is_compared(row):
             rest = name + "/non-preferred"
-            found += (Run(n, (index,), row, a) for n, a in zip((name, rest), _ANSWERS, strict=True))
+            yield from (
+                Run(n, (index,), row, a) for n, a in zip((name, rest), _ANSWERS, strict=True)
+            )
         elif items(field(row, _MESSAGES)):
-            found.append(Run(name, (index,), row))
-    return named(found)
+            yield Run(name, (index,), row)
 
 
 def _messages(run: Run) -> list[Placed]:

@@ -45,7 +45,7 @@ class OpenHandsEvents(RunLens):
             InputError: `input.shape` when it holds no stream, or there is no such thread.
         """
         runs = _runs(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         events = _of_level(_events(run), run.part)
         story = StoryV1(events) if _is_new(run.native) else StoryV0(events)
         return Reading(
@@ -64,7 +64,7 @@ class OpenHandsEvents(RunLens):
 
     def messages(self, root: Any) -> Sequence[Any]:
         """The events of the stream."""
-        return items(chosen(_runs(root), self.thread).native)
+        return items(chosen(_runs(root), self.thread, root).native)
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         event = value_at(root, entry.at)
@@ -109,17 +109,19 @@ def _streams(root: Any) -> Iterator[Run]:
 
 
 def _runs(root: Any) -> list[Run]:
-    """The conversations: each stream, and behind it its delegates."""
-    found: list[Run] = []
+    return named(_conversations(root), root)
+
+
+def _conversations(root: Any) -> Iterator[Run]:
+    """Each stream, and behind it its delegates."""
     for run in _streams(root):
         if not _is_stream(run.native):
             continue
-        found.append(run)
+        yield run
         if not _is_new(run.native):
             parts = dict.fromkeys(filter(None, levels(_events(run))))
             prefix = f"{run.name}/" if run.name and run.name != "main" else ""
-            found += [run._replace(name=prefix + part, part=part) for part in parts]
-    return named(found)
+            yield from (run._replace(name=prefix + part, part=part) for part in parts)
 
 
 def _events(run: Run) -> list[Event]:

@@ -56,7 +56,7 @@ class OpenHandsMessages(RunLens):
             InputError: `input.shape` when there is no row, or no such thread.
         """
         runs = self.runs(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         tools = row_tools(run.native)
         listing = Listing(CHAT, tools, _messages(run))
         story = ChatStory()
@@ -79,14 +79,15 @@ class OpenHandsMessages(RunLens):
 
     def runs(self, root: Any) -> list[Run]:
         places = enumerate(root) if isinstance(root, list) else [(None, root)]
-        return named(
+        found = (
             Run(id_of(row, ROW_IDS), () if index is None else (index,), row)
             for index, row in places
             if _is_row(row)
         )
+        return named(found, root)
 
     def messages(self, root: Any) -> Sequence[Any]:
-        return [message.native for message in _messages(chosen(self.runs(root), self.thread))]
+        return [message.native for message in _messages(chosen(self.runs(root), self.thread, root))]
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         message = value_at(root, entry.at)

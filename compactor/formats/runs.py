@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from compactor.core.errors import Finding
 from compactor.core.model import Path
-from compactor.formats.messages import field, shape_error
+from compactor.formats.messages import field, shape_error, value_at
+from compactor.formats.native import LazyRows
 
 MAIN = "main"
 """The name of the one main conversation, in formats that have one."""
@@ -23,7 +24,7 @@ class Run(NamedTuple):
 
     name: unique in the file.
     at: address of the object that holds it.
-    native: that object.
+    native: that object; None of a large file, in which it is looked for when it is wanted.
     part: which of several conversations in that object; "" where it holds one.
     """
 
@@ -33,9 +34,13 @@ class Run(NamedTuple):
     part: str = ""
 
 
-def named(found: Iterable[Run]) -> list[Run]:
+def named(found: Iterable[Run], root: Any = None) -> list[Run]:
     """Runs in document order, each by its own name or, where it has none or repeats one, by a
-    number as well. O(runs)."""
+    number as well. O(runs).
+
+    Args:
+        root: what the addresses lead into; of rows that are read on demand none is kept.
+    """
     runs: list[Run] = []
     counts: dict[str, int] = {}
     for index, run in enumerate(found):
@@ -44,7 +49,8 @@ def named(found: Iterable[Run]) -> list[Run]:
             counts[base] += 1
             name = f"{base}#{counts[base]}"
         counts[name] = 1
-        runs.append(run._replace(name=name))
+        native = None if isinstance(root, LazyRows) else run.native
+        runs.append(run._replace(name=name, native=native))
     return runs
 
 
@@ -54,19 +60,21 @@ def id_of(native: Any, keys: Iterable[str]) -> str:
     return next((str(i) for i in ids if isinstance(i, (str, int)) and i != ""), "")
 
 
-def chosen(runs: Sequence[Run], wanted: str) -> Run:
+def chosen(runs: Sequence[Run], wanted: str, root: Any = None) -> Run:
     """The run of this name; the first when no name is given.
+
+    Args:
+        root: as for `named`.
 
     Raises:
         InputError: `input.shape` when there is no such run, or none at all.
     """
     if not runs:
         raise shape_error((), "no conversation is in it")
-    if not wanted:
-        return runs[0]
-    for run in runs:
-        if run.name == wanted:
-            return run
+    for run in runs[:1] if not wanted else runs:
+        if wanted in ("", run.name):
+            is_there = run.native is not None or root is None
+            return run if is_there else run._replace(native=value_at(root, run.at))
     names = ", ".join(run.name for run in runs[:_SHOWN])
     more = f" and {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
     raise shape_error((), f"there is no thread {wanted[:80]!r}", f"threads: {names}{more}")

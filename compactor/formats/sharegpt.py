@@ -57,7 +57,7 @@ class ShareGpt(RunLens):
             InputError: `input.shape` when there is no row, or no such thread.
         """
         runs = _rows(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         story = _Story(run)
         entries = story.builder.entries
         findings = [*story.builder.findings, *unanswered(entries)]
@@ -72,7 +72,7 @@ class ShareGpt(RunLens):
         return _rows(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
-        return items(field(chosen(_rows(root), self.thread).native, _MESSAGES))
+        return items(field(chosen(_rows(root), self.thread, root).native, _MESSAGES))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return [Edit((*entry.at, _key_of(value_at(root, entry.at))), text)]
@@ -99,7 +99,7 @@ def _rows(root: Any) -> list[Run]:
     rows: Iterator[tuple[Path, Any]] = iter([((), root)])
     if isinstance(root, list):
         rows = (((index,), row) for index, row in enumerate(root))
-    return named(Run(id_of(row, _IDS), at, row) for at, row in rows if _is_row(row))
+    return named((Run(id_of(row, _IDS), at, row) for at, row in rows if _is_row(row)), root)
 
 
 class _Story:

@@ -45,7 +45,7 @@ class SweAgentNebius(RunLens):
             InputError: `input.shape` when there is no run, or no such thread.
         """
         runs = _runs(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         story = _Story()
         for index, message in enumerate(items(field(run.native, "trajectory"))):
             story.tell(message, (*run.at, "trajectory", index))
@@ -62,7 +62,7 @@ class SweAgentNebius(RunLens):
         return _runs(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
-        return items(field(chosen(_runs(root), self.thread).native, "trajectory"))
+        return items(field(chosen(_runs(root), self.thread, root).native, "trajectory"))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:  # noqa: ARG002
         return [Edit((*entry.at, "text"), text)]
@@ -77,11 +77,12 @@ def _is_run(row: Any) -> bool:
 
 def _runs(root: Any) -> list[Run]:
     rows = enumerate(root) if isinstance(root, list) else [("", root)]
-    return named(
+    found = (
         Run(text_field(row, "instance_id"), (index,) if index != "" else (), row)
         for index, row in rows
         if _is_run(row)
     )
+    return named(found, root)
 
 
 class _Story:

@@ -42,7 +42,7 @@ class TauBench(RunLens):
             InputError: `input.shape` when there is no trial, or no such thread.
         """
         runs = _trials(root)
-        run = chosen(runs, self.thread)
+        run = chosen(runs, self.thread, root)
         messages = placed(items(field(run.native, _MESSAGES)), (*run.at, _MESSAGES))
         reading = read_placed(Listing(CHAT, {}, messages))
         reading.overhead = msgspec.structs.replace(reading.overhead, known=False)
@@ -53,7 +53,7 @@ class TauBench(RunLens):
         return _trials(root)
 
     def messages(self, root: Any) -> Sequence[Any]:
-        return items(field(chosen(_trials(root), self.thread).native, _MESSAGES))
+        return items(field(chosen(_trials(root), self.thread, root).native, _MESSAGES))
 
     def rewrite_body(self, root: Any, entry: Entry, text: str) -> list[Edit]:
         return CHAT.rewrite_body(root, entry, text)
@@ -66,11 +66,12 @@ def _is_trial(row: Any) -> bool:
 def _trials(root: Any) -> list[Run]:
     """Trials by task and trial, which the file numbers."""
     rows = enumerate(root) if isinstance(root, list) else [(None, root)]
-    return named(
+    found = (
         Run(trial_name(row), () if index is None else (index,), row)
         for index, row in rows
         if _is_trial(row)
     )
+    return named(found, root)
 
 
 def trial_name(row: Any) -> str:
