@@ -9,6 +9,7 @@ one that started it. Specification: DESIGN section 3, docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from compactor.core.errors import Finding
@@ -149,19 +150,13 @@ class _Story:
 
     def _said(self) -> Iterator[Part]:
         """The parts of a response; pieces of one text or thought are one part."""
-        last: Part | None = None
-        for event in self._parts:
-            block = value_at(self._root, event.at)
-            part = block_part(self.builder, block, event.at, READERS)
-            joined = last is not None and part.kind is last.kind and part.kind in _JOINED
-            if last is not None and joined:
-                last = last._replace(text=last.text + part.text)
-                continue
-            if last is not None:
-                yield last
-            last = part
-        if last is not None:
-            yield last
+        blocks_of = ((event, value_at(self._root, event.at)) for event in self._parts)
+        parts = [block_part(self.builder, block, event.at, READERS) for event, block in blocks_of]
+        for kind, pieces in groupby(parts, key=lambda part: part.kind):
+            if kind in (PartKind.TEXT, PartKind.REASONING):
+                yield Part(kind, "".join(part.text for part in pieces))
+            else:
+                yield from pieces
 
     def _result(self, event: Event) -> None:
         payload, at = value_at(self._root, event.at), (*event.at, "return_value")
@@ -177,9 +172,6 @@ class _Story:
             required=is_odd or not isinstance(given, dict),
             orphan_path=dotted(event.at),
         )
-
-
-_JOINED = (PartKind.TEXT, PartKind.REASONING)
 
 
 def _call(root: Any, event: Event, pieces: Sequence[str]) -> Call:
