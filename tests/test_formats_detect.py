@@ -177,6 +177,7 @@ def test_every_format_is_found_by_its_name(name):
         [{"id": "msg_1"}],
         [{"role": 5}],
         [{"id": "msg_1", "role": "user", "time": {"created": 1}}],
+        [{"id": "prt_1", "type": "reasoning", "text": "hm", "time": {"start": 1}}],
         [{"type": "system", "content": "s"}, {"type": "reasoning", "summary": []}],
         [{"type": "init"}, {"type": "message", "role": "user", "content": "hi"}],
         {"contents": 3},

@@ -135,6 +135,18 @@ def test_a_request_that_failed_is_read_alone_and_passed_over_beside_others() -> 
     assert (shown(reading), codes(reading)) == ([("user", ["go"])], ["failed_requests"])
 
 
+def test_what_litellm_hands_to_a_callback_is_a_log_with_the_answer_as_text() -> None:
+    counts = {"prompt_tokens": 40, "completion_tokens": 5}
+    text = "\n\n " + json.dumps({"model": "m-1", "choices": [], "usage": counts})
+    told = {"litellm_call_id": "c", "api_call_start_time": "2026-03-01T10:00:00", "model": "m"}
+    root = {"messages": MESSAGES, **told, "original_response": text}
+    assert LENS.recognises(root)
+    [usage] = LENS.read(root).usage
+    assert (numbers(usage), usage.model, usage.time_ms) == ((40, 0, 0, 5), "m-1", 1772359200000)
+    del root["litellm_call_id"]
+    assert not LENS.recognises(root)
+
+
 def test_lines_of_logs_are_conversations() -> None:
     rows = Rows([log(MESSAGES[:2]), log(), log([{"role": "user", "content": "other"}])])
     assert LENS.threads(rows) == ["main", "request-3"]

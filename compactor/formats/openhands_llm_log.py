@@ -21,6 +21,7 @@ from compactor.formats.recorded import time_ms
 from compactor.formats.request_log import RequestLog
 from compactor.formats.request_survey import FAILED, Sent, Skipped
 
+_TIMES = ("timestamp", "api_call_start_time")
 _UNSENT_COPIES = ("raw_messages", "fncall_messages")
 
 
@@ -49,7 +50,8 @@ class OpenHandsLlmLog(RequestLog):
         tools = field(log, "tools")
         tools = field(options, "tools") if tools is None else tools
         model = text_field(log, "model") or text_field(options, "model")
-        answer = answer_of(field(log, "response"), model, time_ms(field(log, "timestamp")))
+        when = next(filter(None, (time_ms(field(log, key)) for key in _TIMES)), 0)
+        answer = answer_of(_response(log), model, when)
         dialect: Dialect = OpenAIChat() if key == "messages" else OpenAIResponses()
         sent = Sent(
             dialect=dialect,
@@ -62,7 +64,7 @@ class OpenHandsLlmLog(RequestLog):
             model=model,
             answer=answer,
         )
-        is_failed = not isinstance(field(log, "response"), dict) or answer.is_error
+        is_failed = _response(log) is None or answer.is_error
         return Skipped(FAILED, answer, sent) if is_failed else sent
 
 
@@ -71,7 +73,15 @@ def _is_log(native: Any) -> bool:
     if not _history(native):
         return False
     is_refused = isinstance(native.get("error"), dict) and "latency_sec" in native
-    return is_refused or isinstance(native.get("response"), dict)
+    return is_refused or _response(native) is not None
+
+
+def _response(log: Any) -> Any:
+    """What came back: parsed, or, as LiteLLM hands it to its callbacks, the text of it."""
+    response, text = field(log, "response"), field(log, "original_response")
+    if isinstance(response, dict):
+        return response
+    return text if isinstance(text, str) and "litellm_call_id" in log else None
 
 
 def _history(native: Any) -> str:
