@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def cache_stability(request: pytest.FixtureRequest) -> CacheStability:
+def cache_stability(request: pytest.FixtureRequest) -> Generator[CacheStability, None, None]:
     """Records the requests of a harness; the test fails where they break the prompt cache.
 
     `record(body)`, `transport(inner)` or `wrap(client)` record; `passed(outcome)` tells of a pass.
@@ -55,15 +55,22 @@ def cache_stability(request: pytest.FixtureRequest) -> CacheStability:
     from compactor import CompactorError
     from compactor.stability import CacheStability
 
+    problem = ""
     try:
         stream = CacheStability(**_settings(request.node))
     except CompactorError as error:
-        _refuse(f"@pytest.mark.{NAME}: {error}")
+        problem = f"@pytest.mark.{NAME}: {error}"
+    if problem:
+        _refuse(problem)
     request.node.stash[_KEY] = stream
-    return stream
+    yield stream
+    stream.close()
+    if _PASSED in request.node.stash:  # fixtures around may have sent more
+        _check(stream)
 
 
 _KEY = pytest.StashKey["CacheStability"]()
+_PASSED = pytest.StashKey[bool]()
 
 
 def _settings(item: pytest.Item) -> dict[str, Any]:
@@ -91,15 +98,24 @@ def _refuse(problem: str) -> NoReturn:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Check what a test recorded and did not check itself."""
+    """Check what a test recorded and did not check itself. Its own failure comes first."""
     result = yield
     stream = item.stash.get(_KEY, None)
-    if stream is not None and not stream.is_checked:
-        try:
-            stream.check()
-        except AssertionError as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+    if stream is not None:
+        _check(stream)
+        item.stash[_PASSED] = True
     return result
+
+
+def _check(stream: CacheStability) -> None:
+    problem = ""
+    try:
+        if not stream.is_checked:
+            stream.check()
+    except AssertionError as error:
+        problem = str(error)
+    if problem:
+        _refuse(problem)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -116,7 +116,7 @@ REWRITTEN: dict[str, tuple[Address, Any, str, str, str]] = {
         *("$.messages[1].content[1].input.dir", "shape"),
     ),
     "another system prompt": (
-        *(("system",), "You build fixes.", "system prompt", "$.system", "rewritten"),
+        *(("system",), "You build fixes.", "system prompt", "$.system", "reworded"),
     ),
     "another tool order": (
         *(("tools",), [TOOLS[1], TOOLS[0], TOOLS[2]], "tools", "$.tools[0].name", "tool order"),
@@ -124,7 +124,7 @@ REWRITTEN: dict[str, tuple[Address, Any, str, str, str]] = {
     "a tool less": (("tools",), TOOLS[:2], "tools", "$.tools[2]", "tools"),
     "a tool with another schema": (
         *(("tools", 1, "input_schema"), {"type": "string"}, "tools"),
-        *("$.tools[1].input_schema.type", "rewritten"),
+        *("$.tools[1].input_schema.type", "reworded"),
     ),
     "another model": (("model",), "claude-opus-4-5", "model", "$.model", "model"),
 }

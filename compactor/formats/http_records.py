@@ -90,7 +90,10 @@ _OTHERS: Final = frozenset(
 )
 """Words in the path of a URL whose requests hold no conversation, or only a piece of one."""
 
-_OTHER_ENDS: Final = (":countTokens", ":embedContent", ":batchEmbedContents", ":predict")
+_OTHER_ENDS: Final = (
+    *(":countTokens", ":embedContent", ":batchEmbedContents", ":predict"),
+    ":batchGenerateContent",
+)
 
 
 class Record(NamedTuple):
@@ -158,10 +161,9 @@ def is_record(native: Any) -> bool:
 
 def dialect_of(record: Record) -> Dialect | None:
     """The format of a request; None when it holds no conversation."""
-    path = record.url.partition("?")[0].partition("#")[0].rstrip("/")
-    words = path.split("/")
-    if path.endswith(_OTHER_ENDS) or not _OTHERS.isdisjoint(words):
+    if is_other(record.url):
         return None
+    path = _path(record.url)
     for end, dialect in ENDPOINTS:
         if path.endswith(end):
             has_history = items_of(dialect, record.body) is not None
@@ -169,6 +171,17 @@ def dialect_of(record: Record) -> Dialect | None:
     if _is_embedding(record.answer):
         return None
     return next((shape for shape in SHAPES if shape.recognises(record.body)), None)
+
+
+def is_other(url: str) -> bool:
+    """Whether a URL is one of requests that hold no conversation, or only a piece of one."""
+    path = _path(url)
+    return path.endswith(_OTHER_ENDS) or not _OTHERS.isdisjoint(path.split("/"))
+
+
+def _path(url: str) -> str:
+    """A URL without what stands behind its path."""
+    return url.partition("?")[0].partition("#")[0].rstrip("/")
 
 
 def model_in(url: str) -> str:

@@ -25,6 +25,7 @@ from compactor.stability.prefix import (
     Segment,
     is_point,
     plain,
+    tool_name,
 )
 
 
@@ -77,12 +78,14 @@ def _in_part(part: str, old: list[Segment], new: list[Segment]) -> Change | None
     index = common_prefix(*keys)
     if keys[0] == keys[1]:
         return None
-    if part == MESSAGES and (index in map(len, keys) or _only_grew(old, new, index)):
+    if part == MESSAGES and (index in map(len, keys) or _last_goes_on(old, new, index)):
         return None
     mine = old[index] if index < len(old) else None
     yours = new[index] if index < len(new) else None
     change = _changed(part, mine, yours)._replace(segment=index)
     look, detail = _look_of_part(change, old, new)
+    if look == "rewritten" and part != MESSAGES:
+        look = "reworded"
     if look in _OF_MESSAGES:
         was, is_now = old[index], new[index]
         seen = change._replace(look=look, detail=detail, at=is_now.at)
@@ -109,7 +112,7 @@ def _changed(part: str, old: Segment | None, new: Segment | None) -> Change:
     assert found is not None, "their keys differ"
     at = (*new.at, *_located(new.value, found.path))
     texts = tuple("" if one is MISSING else _text(one) for one in (found.old, found.new))
-    return Change(part, look_of(found, *values), 0, at, size, texts[0], texts[1])
+    return Change(part, look_of(found), 0, at, size, texts[0], texts[1])
 
 
 _NO_SETTINGS: Final = Segment(SETTINGS, (), {}, "{}")
@@ -139,17 +142,26 @@ def _into(value: Any, step: str | int) -> Any:
     return field(value, step)
 
 
-def _only_grew(old: list[Segment], new: list[Segment], index: int) -> bool:
-    """Whether the last message is the first that differs, and has its old blocks and new ones."""
-    if index != len(old) - 1 or index >= len(new):
-        return False
-    mine, yours = old[index].value, new[index].value
+def _last_goes_on(old: list[Segment], new: list[Segment], index: int) -> bool:
+    return index == len(old) - 1 and goes_on(old[index], new[index])
+
+
+def goes_on(old: Segment, new: Segment) -> bool:
+    """Whether the last message of a request is there again, or has its old blocks and new ones."""
+    if old.key == new.key:
+        return True
     for key in ("content", "parts"):
-        before, after = _blocks(field(mine, key)), _blocks(field(yours, key))
+        before, after = _blocks(field(old.value, key)), _blocks(field(new.value, key))
         if before and after[: len(before)] == before:
-            rest = ({k: v for k, v in one.items() if k != key} for one in (mine, yours))
-            return compact_json(next(rest)) == compact_json(next(rest))
+            rest = [compact_json({**one.value, key: None}) for one in (old, new)]
+            return rest[0] == rest[1]
     return False
+
+
+def first_block(message: Segment) -> str:
+    """What a message begins with: the same for one that went on from it."""
+    blocks = _blocks(field(message.value, "content")) or _blocks(field(message.value, "parts"))
+    return blocks[0] if blocks else message.key
 
 
 def _blocks(content: Any) -> list[str]:
@@ -196,7 +208,7 @@ _BY_ITSELF: Final = ("clock", "uuid", "key order", "item order", "random id")
 
 
 def _tools(look: str, old: list[Segment], new: list[Segment]) -> tuple[str, str]:
-    names = [_tool_name(one.value) for one in old], [_tool_name(one.value) for one in new]
+    names = [tool_name(one.value) for one in old], [tool_name(one.value) for one in new]
     gone, come = _less(*names), _less(*reversed(names))
     if gone or come:
         said = (("without ", gone), ("with ", come))
@@ -210,24 +222,15 @@ def _less(some: list[str], others: list[str]) -> list[str]:
     return [name for name in some if name not in others]
 
 
-def _tool_name(tool: Any) -> str:
-    for holder in (tool, field(tool, "function"), field(tool, "toolSpec")):
-        name = field(holder, "name")
-        if isinstance(name, str):
-            return name
-    kind = field(tool, "type")
-    return kind if isinstance(kind, str) else compact_json(tool)
-
-
 def _messages(look: str, old: list[Segment], new: list[Segment]) -> tuple[str, str]:
     """Messages that went, came or moved, told by their values and not by their spelling."""
     mine = [sorted_json(plain(one.value)) for one in old]
     yours = [sorted_json(plain(one.value)) for one in new]
     if mine[0] == yours[0]:
         return look, ""
-    if same_items(mine, yours[: len(mine)]):
-        return "message order", ""
     went, came = _goes_on(mine, yours), _goes_on(yours, mine)
+    if same_items(mine, yours[: len(mine)]) or (went and set(mine[:went]) <= set(yours)):
+        return "message order", ""
     if len(mine) == 1 and came > 1:
         came = 0  # one text that is said again later tells nothing
     if went and (not came or went <= came):

@@ -1,98 +1,25 @@
 """Which conversation a request belongs to, in a stream that holds several: sub-agents, threads.
 
-A request goes on from the conversation whose last request it is nearest to: they begin with the
-same messages, or else share the most. What counts as the same leaves out what changes by itself, so
-that a clock in a system prompt or ids made anew make no new conversation and are found as breaks.
-Nothing shared, another task where the model has not spoken yet, or the same beginning and then
-other calls of the model: a new one. A name given by the caller settles it. Specification:
-docs/pytest.md.
+A request that no other has gone on from yet is an *end*. A harness that only appends sends all of
+an end again and at most one answer of the model more: then there is no doubt. A request that was
+sent twice is two ends, as it may be a retry or a task that two agents got. What goes on from no end
+belongs, with a break in it, to the conversation whose newest turn it still holds; failing that it
+begins one. A name given by the caller settles it. Specification: docs/pytest.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+from itertools import dropwhile, islice
+from typing import NamedTuple
 
-from compactor.formats.messages import field
-from compactor.formats.native import compact_json
-from compactor.stability.bodies import Body
-from compactor.stability.differences import common_prefix
-from compactor.stability.guesses import loose
-from compactor.stability.prefix import MESSAGES, SYSTEM, Segment, plain
+from compactor.stability.changes import first_block, goes_on
+from compactor.stability.guesses import ID
+from compactor.stability.requests import Request
 
-
-class Request:
-    """A request of the stream.
-
-    Attributes:
-        number: in the stream, from 1.
-        body, shape: as read, and its shape (`prefix.SHAPES`).
-        segments: its prefix.
-        format: what the caller says that it is; "" where it is looked for.
-    """
-
-    def __init__(
-        self, number: int, body: Body, shape: str, segments: Sequence[Segment], format_name: str
-    ) -> None:
-        self.number = number
-        self.body = body
-        self.shape = shape
-        self.segments = segments
-        self.format = format_name
-        self.conversation = ""
-
-    @cached_property
-    def messages(self) -> list[str]:
-        """What each message says, spelling and what changes by itself aside."""
-        return [loose(plain(one.value)) for one in self.turns]
-
-    @cached_property
-    def answers(self) -> int:
-        """How often the model has spoken: runs of its messages."""
-        spoken = [_is_answer(one.value) for one in self.turns]
-        return sum(now and not before for before, now in pairwise([False, *spoken]))
-
-    @cached_property
-    def system(self) -> str:
-        """The same of the system prompt."""
-        return loose([plain(one.value, SYSTEM) for one in self.segments if one.part == SYSTEM])
-
-    @cached_property
-    def turns(self) -> list[Segment]:
-        """The messages as they were sent."""
-        return [one for one in self.segments if one.part == MESSAGES]
-
-
-_ANSWERS = ("assistant", "model", "ai")
-_OTHERS = ("user", "human", "system", "developer", "tool", "function")
-
-
-def _speaker(message: Any) -> str:
-    """Whose a message is; of an item of the Responses API that is no message, its type."""
-    names = (field(message, key) for key in ("role", "kind", "type"))
-    return next((name for name in names if isinstance(name, str)), "")
-
-
-def _is_answer(message: Any) -> bool:
-    """Whether a message, or an item of the Responses API, is of the model."""
-    name = _speaker(message)
-    return name in _ANSWERS or bool(name not in _OTHERS and name and not name.endswith("_output"))
-
-
-def _is_result(message: Any) -> bool:
-    """Whether a message holds results of tools."""
-    name = _speaker(message)
-    if name in ("tool", "function") or name.endswith("_output"):
-        return True
-    blocks = field(message, "content") or field(message, "parts")
-    return isinstance(blocks, list) and any(
-        field(block, "type") == "tool_result"
-        or field(block, "toolResult") is not None
-        or field(block, "functionResponse") is not None
-        for block in blocks
-    )
+_LOOKED_AT = 32
+"""Ends that are compared at most where many are alike."""
 
 
 class Conversations:
@@ -103,132 +30,216 @@ class Conversations:
 
     Attributes:
         last: name → its newest request.
+        of_agent: agent → its newest request.
     """
 
     def __init__(self, *, apart: bool = True) -> None:
-        self._apart = apart
-        self._unnamed: list[str] = []
         self.last: dict[str, Request] = {}
+        self.of_agent: dict[str, Request] = {}
+        self._apart = apart
+        self._ends = _Ends()
+        self._newest: _End | None = None
+        self._named = 0
 
     def add(self, request: Request, name: str | None) -> Request | None:
-        """Put a request where it belongs. O(its messages × conversations).
+        """Put a request where it belongs. O(its messages), and those of 32 ends with a break.
 
         Returns:
             the request before it in its conversation; None for the first.
         """
-        if name is None:
-            name = self._belongs_to(request)
-        before = self.last.get(name)
-        self.last[name] = request
-        request.conversation = name
+        self.of_agent[request.agent] = request
+        if name is None and self._apart:
+            return self._add_to_an_end(request)
+        request.conversation = name or "1"
+        before = self.last.get(request.conversation)
+        self.last[request.conversation] = request
         return before
 
-    def _belongs_to(self, request: Request) -> str:
-        found = self._nearest(request)
-        if found is not None:
-            return found
-        number, taken = len(self._unnamed) + 1, self.last.keys()
-        name = next(str(k) for k in range(number, number + len(taken) + 1) if str(k) not in taken)
-        self._unnamed.append(name)
-        return name
-
-    def _nearest(self, request: Request) -> str | None:
-        if not self._apart:
-            return self._unnamed[0] if self._unnamed else None
-        best, nearest = _FAR, None
-        for name in reversed(self._unnamed):
-            found = _nearness(self.last[name], request)
-            if found > best:
-                best, nearest = found, name
-        return nearest or self._first_rewritten(request)
-
-    def _first_rewritten(self, request: Request) -> str | None:
-        """The conversation of which only one request is known, if this looks like its second.
-
-        Nothing is shared, but the model has spoken in it once, so it is no beginning.
-        """
-        if request.answers != 1:
+    def _add_to_an_end(self, request: Request) -> Request | None:
+        end = self._end_before(request)
+        if end is not None and (request.is_tail or end.request.marks != request.marks):
+            self._ends.go_on(end)
+        name = (end.name if end is not None else "") or self._new_name()
+        self._newest = _End(request, name)
+        self._ends.add(self._newest)
+        self.last[name] = request
+        request.conversation = name
+        if end is None:
             return None
-        firsts = (
-            name
-            for name in reversed(self._unnamed)
-            if not self.last[name].answers and self.last[name].system == request.system
-        )
-        return next(firsts, None)
+        end.name = end.request.conversation = name
+        return end.request
+
+    def _new_name(self) -> str:
+        self._named += 1
+        while str(self._named) in self.last:
+            self._named += 1
+        return str(self._named)
+
+    def _end_before(self, request: Request) -> _End | None:
+        if request.is_tail:
+            return self._end_of_tail(request)
+        clean = max(self._clean(request), default=None, key=lambda one: one.rank)
+        if clean is not None and clean.is_next:
+            return clean.end
+        held = max(self._held(request), default=None, key=lambda one: one.rank)
+        if held is not None and (clean is None or held.same + held.alike > 2 * clean.depth):
+            return held.end
+        return clean.end if clean is not None else self._right_before(request)
+
+    def _clean(self, request: Request) -> Iterator[_Clean]:
+        """The ends that a request holds as they were sent."""
+        for depth, turn in enumerate(request.turns, 1):
+            for end in self._ends.at(("turns", request.marks[depth - 1], first_block(turn))):
+                if goes_on(end.request.turns[-1], turn):
+                    clean = _clean(end, request, depth)
+                    yield from [clean] if clean is not None else []
+
+    def _held(self, request: Request) -> Iterator[_Held]:
+        """The ends whose newest turn a request still holds. The first request holds none."""
+        if not request.answers:
+            return
+        for text in request.times_said:
+            for end in self._ends.at(("says", text)):
+                held = _held(end, request)
+                if _holds_newest(request, held):
+                    yield held
+
+    def _end_of_tail(self, request: Request) -> _End | None:
+        """Of a history that the provider keeps: by its name, else the newest of the same agent."""
+        if request.thread:
+            return next(self._ends.at(("thread", request.thread)), None)
+        end = next(self._ends.at(("agent", request.shape, request.agent)), None)
+        newest = self._newest
+        is_alike = newest is not None and newest.request.shape == request.shape
+        return end or (newest if is_alike else None)
+
+    def _right_before(self, request: Request) -> _End | None:
+        """The request right before, of which all was rewritten, if this looks like its next."""
+        end = self._newest
+        if end is None or request.answers != end.request.answers + 1:
+            return None
+        heads = [[one.key for one in each.head] for each in (end.request, request)]
+        is_alone = len(self.last) == 1
+        return end if heads[0] == heads[1] and (is_alone or len(heads[0]) > 1) else None
 
 
-class _Nearness(NamedTuple):
-    """How near a request is to another, the surest sign first.
+class _End:
+    """A request that none has gone on from.
 
-    begins_alike: the same system prompt and the same first message.
-    same: messages that begin both, as they were sent; alike: the same by what they say.
-    shared: messages that both have anywhere.
+    name: of its conversation; "" once that has gone on from a request like this.
     """
 
-    begins_alike: bool = False
-    same: int = 0
-    alike: int = 0
-    shared: int = 0
+    def __init__(self, request: Request, name: str) -> None:
+        self.request = request
+        self.name = name
 
 
-_FAR = _Nearness()
+class _Clean(NamedTuple):
+    """An end that a request holds as it was sent, in its first `depth` messages.
+
+    is_next: at most one answer of the model is new.
+    """
+
+    end: _End
+    depth: int
+    is_next: bool
+    same_head: bool
+    same_agent: bool
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool, int, int]:
+        is_own = self.is_next, self.same_head, self.same_agent
+        return (*is_own, self.depth, self.end.request.number)
 
 
-def _nearness(before: Request, after: Request) -> _Nearness:
-    known = set(before.messages)
-    shared = sum(message in known for message in after.messages)
-    same_system = before.system == after.system
-    if not shared or (not same_system and len(after.messages) == 1) or _forked(before, after):
-        return _FAR  # a task alone under another system prompt is given to another agent
-    same = common_prefix([one.key for one in before.turns], [one.key for one in after.turns])
-    alike = common_prefix(before.messages, after.messages)
-    return _Nearness(same_system and same > 0, same, alike, shared)
+def _clean(end: _End, request: Request, depth: int) -> _Clean | None:
+    """None where it is the same task, and another agent's."""
+    before = end.request
+    same_agent = before.agent == request.agent and before.model == request.model
+    new_answers = request.answers - before.answers
+    if not new_answers and not same_agent:
+        return None
+    heads = [[one.key for one in each.head] for each in (before, request)]
+    return _Clean(end, depth, new_answers <= 1, heads[0] == heads[1], same_agent)
 
 
-def _forked(before: Request, after: Request) -> bool:
-    """Whether both begin alike, if at all, and then go separate ways."""
-    keys = [one.key for one in before.turns], [one.key for one in after.turns]
-    at = common_prefix(*keys)
-    if at in map(len, keys):
-        return False
-    if not after.answers:
+class _Held(NamedTuple):
+    """An end whose newest turn a request holds, and how many messages both have."""
+
+    end: _End
+    same: int
+    alike: int
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        return self.same + self.alike, self.same, self.end.request.number
+
+
+def _held(end: _End, request: Request) -> _Held:
+    keys = [Counter(one.key for one in each.turns) for each in (end.request, request)]
+    alike = end.request.times_said & request.times_said
+    return _Held(end, (keys[0] & keys[1]).total(), alike.total())
+
+
+def _holds_newest(request: Request, held: _Held) -> bool:
+    """Whether the newest turn of an end is in a request, and an answer of the model behind it.
+
+    Or it is sent again, and something before it changed. Another last message alone is another
+    task behind the same examples.
+    """
+    end = held.end.request
+    newest = (len(end.turns) - 1, end.last_answer)
+    says_the_same = request.says(len(request.turns) - 1) == end.says(newest[0])
+    if says_the_same and held.alike > 1 and request.marks[-2] != end.marks[-2]:
         return True
-    mine, yours = before.turns[at].value, after.turns[at].value
-    if at + 1 == len(keys[1]) <= len(keys[0]):  # as examples that end in another task
-        return not any(_is_result(one) or _is_answer(one) for one in (mine, yours))
-    return not {*keys[0][at:]} & {*keys[1][at:]} and _other_calls(mine, yours)
+    return any(_is_answered(request, end, one) for one in newest if one is not None)
 
 
-def _other_calls(mine: Any, yours: Any) -> bool:
-    """Whether the model made other calls, and not the same ones under ids that were made anew."""
-    ids = {*_call_ids(mine)}, {*_call_ids(yours)}
-    if not (ids[0] and ids[1]) or ids[0] & ids[1]:
-        return False
-    return _without(compact_json(mine), ids[0]) != _without(compact_json(yours), ids[1])
+def _is_answered(request: Request, end: Request, index: int) -> bool:
+    """Whether a message of an end is in a request, and an answer behind it.
+
+    Where an end says the same more than once, as often as there; or with the very id it has there.
+    """
+    text, key = end.says(index), end.turns[index].key
+    exact = [k for k, one in enumerate(request.turns) if one.key == key] if ID in text else []
+    alike = [k for k in range(len(request.turns)) if request.says(k) == text]
+    places = exact[:1] or alike[end.times_said[text] - 1 :]
+    return any(dropwhile(bool, request.is_spoken[places[0] :])) if places else False
 
 
-def _without(text: str, ids: set[str]) -> str:
-    """A message with its own ids taken out: ids that were made anew are no other calls."""
-    for each in sorted(ids):
-        text = text.replace(each, "")
-    return text
+class _Ends:
+    """Ends by what they are looked for by."""
+
+    def __init__(self) -> None:
+        self._by_key: defaultdict[Hashable, dict[int, _End]] = defaultdict(dict)
+
+    def at(self, key: Hashable) -> Iterator[_End]:
+        """The newest of a key, newest first."""
+        found = self._by_key.get(key, {})
+        return iter([*islice(reversed(found.values()), _LOOKED_AT)])
+
+    def add(self, end: _End) -> None:
+        for key in _keys(end.request):
+            self._by_key[key][end.request.number] = end
+
+    def go_on(self, end: _End) -> None:
+        """Take out an end. Others that are like it have no name of their own any more."""
+        for key in _keys(end.request):
+            del self._by_key[key][end.request.number]
+        if end.request.turns:
+            for other in self._by_key[_turns_key(end.request)].values():
+                other.name = "" if other.name == end.name else other.name
 
 
-_ID_KEYS = ("id", "call_id", "toolUseId")
-_CALL_KEYS = ("name", "function", "toolUseId")
+def _keys(request: Request) -> Iterator[Hashable]:
+    yield "agent", request.shape, request.agent
+    if request.thread:
+        yield "thread", request.thread
+    if request.turns and not request.is_tail:
+        yield _turns_key(request)
+        ends = (len(request.turns) - 1, request.last_answer)
+        yield from {("says", request.says(index)) for index in ends if index is not None}
 
 
-def _call_ids(value: Any) -> Iterator[str]:
-    """The ids of the calls that a message makes: of objects that name what they call."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _call_ids(item)
-    if not isinstance(value, dict):
-        return
-    if any(field(value, key) is not None for key in _CALL_KEYS):
-        for key in _ID_KEYS:
-            found = field(value, key)
-            if isinstance(found, str):
-                yield found
-    for key in ("content", "tool_calls", "parts", "toolUse", "functionCall"):
-        yield from _call_ids(field(value, key))
+def _turns_key(request: Request) -> Hashable:
+    return "turns", request.marks[-2], first_block(request.turns[-1])

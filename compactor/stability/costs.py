@@ -2,20 +2,19 @@
 
 Messages count as entries do (DESIGN section 3, Tokens), tools and system prompt by their compact
 JSON, model and settings nothing. A request that no format reads is counted by its text alone.
-Nothing here runs before a break is told or a report written.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import compactor
 from compactor import counters
 from compactor.core.count import Counter
 from compactor.core.errors import CompactorError
 from compactor.core.policy import Policy
-from compactor.stability.conversations import Request
-from compactor.stability.prefix import MESSAGES, MODEL, SETTINGS
+from compactor.stability.prefix import MESSAGES, MODEL, SETTINGS, Segment
 
 _WINDOW = 10**9
 
@@ -35,17 +34,23 @@ class Costs(NamedTuple):
         return sum(self.tokens)
 
 
-def costs(request: Request) -> Costs:
-    """The tokens of a request. O(the request)."""
+def costs(root: Any, segments: Sequence[Segment], format_name: str) -> Costs:
+    """The tokens of a request. O(the request).
+
+    Args:
+        root: its body.
+        segments: its prefix.
+        format_name: of the body; "" where it is looked for.
+    """
     policy = Policy(window=_WINDOW, enabled=False)
     try:
-        transcript = compactor.load(request.body.root, request.format or None)
+        transcript = compactor.load(root, format_name or None)
         out = compactor.compact(transcript, policy, explain=True)
     except CompactorError:
-        return _by_text(request, counters.get("o200k_base"), 1000)
+        return _by_text(segments, counters.get("o200k_base"), 1000)
     report = out.report
-    made = _by_text(request, counters.get(report.counter), report.counter_scale)
-    index = {one.at: k for k, one in enumerate(request.segments) if one.part == MESSAGES}
+    made = _by_text(segments, counters.get(report.counter), report.counter_scale)
+    index = {one.at: k for k, one in enumerate(segments) if one.part == MESSAGES}
     for k in index.values():
         made.tokens[k] = 0
     for entry, fate in zip(transcript.entries, out.fates, strict=True):
@@ -55,8 +60,6 @@ def costs(request: Request) -> Costs:
     return made
 
 
-def _by_text(request: Request, counter: Counter, scale: int) -> Costs:
-    counted = (
-        0 if one.part in (MODEL, SETTINGS) else counter.count(one.key) for one in request.segments
-    )
+def _by_text(segments: Sequence[Segment], counter: Counter, scale: int) -> Costs:
+    counted = (0 if one.part in (MODEL, SETTINGS) else counter.count(one.key) for one in segments)
     return Costs([(count * scale + 999) // 1000 for count in counted], counter.name)

@@ -14,11 +14,9 @@ from typing import Any, Final
 from compactor.formats.edits import dotted
 from compactor.formats.messages import field
 from compactor.formats.native import compact_json
-from compactor.stability.changes import Change, first_change
-from compactor.stability.conversations import Request
-from compactor.stability.costs import Costs, costs
-from compactor.stability.looks import LOOKS
+from compactor.stability.breaks import Break
 from compactor.stability.prefix import Segment
+from compactor.stability.requests import Request
 from compactor.stability.stream import CacheStability
 
 _LINES: Final = 12
@@ -26,21 +24,16 @@ _LINE_CHARS: Final = 100
 _SHORT_CHARS: Final = 60
 
 
-def describe(requests: CacheStability | Iterable[Any]) -> str:
+def describe(stream: CacheStability | Iterable[Any]) -> str:
     """The text of a stream.
 
     Args:
-        requests: a stream, or the bodies of one, oldest first, as `CacheStability.record` takes
-            them.
+        stream: or the bodies of one, oldest first, as `CacheStability.record` takes them.
     """
-    stream = requests if isinstance(requests, CacheStability) else _recorded(requests)
-    last: dict[str, tuple[Request, Costs]] = {}
-    blocks: list[str] = []
-    for request in stream.requests:
-        counted = costs(request)
-        blocks.append("\n".join(_request(request, counted, last.get(request.conversation))))
-        last[request.conversation] = request, counted
-    return "\n\n".join(blocks) + "\n"
+    stream = stream if isinstance(stream, CacheStability) else _recorded(stream)
+    breaks = {one.request: one for one in stream.breaks}
+    requests = stream.requests
+    return "\n\n".join("\n".join(_request(one, breaks.get(one.number))) for one in requests) + "\n"
 
 
 def _recorded(bodies: Iterable[Any]) -> CacheStability:
@@ -50,33 +43,21 @@ def _recorded(bodies: Iterable[Any]) -> CacheStability:
     return stream
 
 
-def _request(
-    request: Request, counted: Costs, before: tuple[Request, Costs] | None
-) -> Iterator[str]:
+def _request(request: Request, found: Break | None) -> Iterator[str]:
+    tokens = request.costs
     yield (
         f"=== request {request.number}, conversation {request.conversation}: {request.shape}, "
-        f"{counted.total} tokens ({counted.counter})"
+        f"{tokens.total} tokens ({tokens.counter})"
     )
-    old: list[Segment] = []
-    if before is not None:
-        old = list(before[0].segments)
-        change = first_change(old, request.segments, spelling=True)
-        yield from _since(before[0], before[1], change)
-    known = {(one.at, one.key) for one in old}
-    for one, tokens in zip(request.segments, counted.tokens, strict=True):
+    if found is not None:
+        yield f"breaks request {found.before} in {dotted(found.change.at)}: {found.look.name}"
+    elif request.before is not None:
+        yield f"goes on from request {request.before.number}"
+    before = request.before.segments if request.before is not None else ()
+    known = {(one.at, one.key) for one in before}
+    for one, count in zip(request.segments, tokens.tokens, strict=True):
         if (one.at, one.key) not in known:
-            yield from _segment(one, tokens)
-
-
-def _since(before: Request, counted: Costs, change: Change | None) -> Iterator[str]:
-    if change is None:
-        yield f"goes on from request {before.number}"
-        return
-    lost = sum(counted.tokens[change.segment :])
-    yield (
-        f"breaks request {before.number} in {dotted(change.at)}, {lost} of {counted.total} tokens "
-        f"are read anew: {LOOKS[change.look].name}"
-    )
+            yield from _segment(one, count)
 
 
 def _segment(one: Segment, tokens: int) -> Iterator[str]:

@@ -83,10 +83,25 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         ),
         "spelling": Look(
             "a re-serialised request",
-            "the same values, with other spaces or escapes between them; a provider reads the "
-            "values alone, but a cache that goes by bytes does not",
+            "the same values, with other spaces or escapes, or a text as a list with one text; a "
+            "provider reads the values alone, but a cache that goes by bytes does not",
             "Serialise a message once, or let it pass: "
             '@pytest.mark.cache_stability(spelling="ignore").',
+        ),
+        "spaces": Look(
+            "other white space",
+            "the same text with other spaces or line ends",
+            "Keep the text as it was sent: strip or indent it before it is sent the first time.",
+        ),
+        "escapes": Look(
+            "other escapes",
+            "the same text, escaped or composed otherwise, as ü is u and two dots or \\u00fc",
+            "Keep the text as it was sent; do not escape or normalise it again.",
+        ),
+        "image": Look(
+            "data encoded anew",
+            "both are base64, as of an image",
+            "Encode an image once and keep the text: encoders do not give the same bytes twice.",
         ),
         "tools": Look(
             "another set of tools",
@@ -116,7 +131,9 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
             "Append new messages at the end, reminders too.",
         ),
         "message order": Look(
-            "a reordering of messages", "the same messages in another order", _KEEP
+            "a reordering of messages",
+            "old messages stand elsewhere",
+            "Keep what was sent where it was; say a reminder again at the end, and leave the old.",
         ),
         "elided": Look(
             "an elision that nobody told of",
@@ -139,8 +156,11 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
             "the new text begins with the old one",
             "Put what is new into a message of its own at the end.",
         ),
-        "shape": Look(
-            "another shape of an old message", "the old message has other fields or blocks", _KEEP
+        "shape": Look("another shape", "it has other fields or blocks", _KEEP),
+        "reworded": Look(
+            "another text",
+            "it says something else",
+            f"Keep prompts and tools as they were; {_LATER}",
         ),
         "rewritten": Look("a rewritten old message", "an old message says something else", _KEEP),
     }

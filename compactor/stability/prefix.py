@@ -2,7 +2,7 @@
 
 Model, tools, system prompt, settings that reach the prompt, messages: a `Segment` each. Breakpoints
 are no part of it, nor is the shape of a content that is one text (a text or a list with one block):
-people move the one and change the other to place it. Where a body's parts are is a table, `SHAPES`.
+people move the one and change the other to place it. Which settings count is a table, `SHAPES`.
 Source: providers.md A1-A4. Specification: docs/pytest.md.
 """
 
@@ -13,6 +13,14 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
+from compactor.formats.dialects import (
+    ANTHROPIC,
+    BEDROCK,
+    GEMINI,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    dialect,
+)
 from compactor.formats.messages import SYSTEM_ROLES, field
 from compactor.formats.native import compact_json
 from compactor.stability.bodies import Body
@@ -28,7 +36,7 @@ class Segment(NamedTuple):
 
     part: one of `PARTS`.
     at: its address in the body.
-    value: as it was sent.
+    value: as it was sent, secrets aside.
     key: compact JSON, breakpoints and the shape of a single text aside: what is compared.
     written: its own text, where the body came as text and holds no breakpoint there; else "".
     """
@@ -44,146 +52,110 @@ class Segment(NamedTuple):
         return len(self.key.encode("utf-8", "surrogatepass"))
 
 
-class Shape(NamedTuple):
-    """Where a kind of body has its parts: addresses, of which a body may have any.
-
-    settings: those that reach the prompt, so that another value is another prefix.
-    """
-
-    messages: Path
-    model: tuple[Path, ...] = (("model",),)
-    tools: tuple[Path, ...] = (("tools",),)
-    system: tuple[Path, ...] = ()
-    settings: tuple[Path, ...] = ()
+def _places(*dotted: str) -> tuple[Path, ...]:
+    return tuple(tuple(place.split(".")) for place in dotted)
 
 
-SHAPES: Mapping[str, Shape] = MappingProxyType(
+_MODELS: Final = _places("model", "modelId")
+_TOOLS: Final = _places("tools", "functions", "mcp_servers", "toolConfig.tools", "config.tools")
+_SYSTEMS: Final = _places(
+    *("system", "instructions", "systemInstruction", "system_instruction"),
+    *("config.system_instruction", "config.systemInstruction"),
+)
+_HISTORIES: Final = _places("messages", "contents", "input")
+"""Where bodies of any shape have their parts."""
+
+SHAPES: Final[Mapping[str, tuple[Path, ...]]] = MappingProxyType(
     {
-        "anthropic": Shape(
-            messages=("messages",),
-            tools=(("tools",), ("mcp_servers",)),
-            system=(("system",),),
-            settings=tuple(
-                (key,)
-                for key in (
-                    *("tool_choice", "thinking", "output_config", "output_format"),
-                    *("context_management", "speed"),
-                )
-            ),
+        ANTHROPIC: _places(
+            *("tool_choice", "thinking", "output_config", "output_format"),
+            *("context_management", "speed"),
         ),
-        "bedrock": Shape(
-            messages=("messages",),
-            model=(("modelId",),),
-            tools=(("toolConfig", "tools"),),
-            system=(("system",),),
-            settings=(("toolConfig", "toolChoice"), ("additionalModelRequestFields",)),
+        BEDROCK: _places("toolConfig.toolChoice", "additionalModelRequestFields"),
+        GEMINI: _places(
+            *("toolConfig", "tool_config", "config.tool_config"),
+            *("cachedContent", "config.cached_content"),
         ),
-        "gemini": Shape(
-            messages=("contents",),
-            tools=(("tools",), ("config", "tools")),
-            system=(
-                *(("systemInstruction",), ("system_instruction",)),
-                *(("config", "system_instruction"), ("config", "systemInstruction")),
-            ),
-            settings=(
-                *(("toolConfig",), ("tool_config",), ("config", "tool_config")),
-                *(("cachedContent",), ("config", "cached_content")),
-            ),
+        OPENAI_RESPONSES: _places(
+            *("parallel_tool_calls", "text", "reasoning.effort", "context_management", "prompt"),
         ),
-        "openai-responses": Shape(
-            messages=("input",),
-            system=(("instructions",),),
-            settings=(
-                *(("parallel_tool_calls",), ("text",), ("reasoning", "effort")),
-                *(("context_management",), ("prompt",)),
-            ),
+        OPENAI_CHAT: _places(
+            *("parallel_tool_calls", "response_format", "reasoning_effort", "verbosity"),
         ),
-        "openai-chat": Shape(
-            messages=("messages",),
-            tools=(("tools",), ("functions",)),
-            settings=tuple(
-                (key,)
-                for key in (
-                    *("parallel_tool_calls", "response_format", "reasoning_effort", "verbosity"),
-                )
-            ),
-        ),
-        "messages": Shape(messages=()),
+        MESSAGES: (),
     }
 )
-"""Shape → its parts. The last is a bare list of messages."""
+"""Shape of a body → the settings that reach the prompt: another value is another prefix.
+
+The last is a bare list of messages.
+"""
 
 MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
 _POINTS: Final = ("cachePoint", "cache_point")
 _CONTENTS: Final = ("content", "output", "parts")
 _TEXT_KEYS: Final = frozenset(("type", "text", *MARKS))
-_BEDROCK_KEYS: Final = ("toolConfig", "modelId", "inferenceConfig", "guardrailConfig")
-_ANTHROPIC_KEYS: Final = ("system", "anthropic_version", "stop_sequences", "thinking")
-_ANTHROPIC_BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_SECRETS: Final = ("authorization_token", "authorization", "headers")
+"""Of servers of tools: kept nowhere, and no part of a prompt."""
+_DECLARATIONS: Final = ("functionDeclarations", "function_declarations")
+_HEADERS: Final = ("anthropic-beta",)
+"""Headers of a request that change how its prompt is read: names, whose order says nothing."""
 
 
 def has_messages(root: Any) -> bool:
     """Whether a value is a request with messages at all."""
     if isinstance(root, list):
         return True
-    return any(
-        isinstance(field(root, key), (list, str)) for key in ("messages", "contents", "input")
-    )
+    return any(isinstance(field(root, str(key)), (list, str)) for (key,) in _HISTORIES)
 
 
 def shape_of(root: Any) -> str:
-    """The name of a body's shape, one of `SHAPES`."""
+    """The name of a body's shape, one of `SHAPES`; of a body of no dialect the nearest."""
     if isinstance(root, list):
-        return "messages"
-    if "contents" in root:
-        return "gemini"
-    if "input" in root and "messages" not in root:
-        return "openai-responses"
-    if any(key in root for key in _BEDROCK_KEYS) or _has_bedrock_blocks(root):
-        return "bedrock"
-    return "anthropic" if _is_anthropic(root) else "openai-chat"
+        return MESSAGES
+    if "messages" not in root:
+        return GEMINI if "contents" in root else OPENAI_RESPONSES
+    return dialect(root) or OPENAI_CHAT
 
 
-def _has_bedrock_blocks(root: Any) -> bool:
-    blocks = [block for block in _blocks(root) if isinstance(block, dict)]
-    return bool(blocks) and all("type" not in block for block in blocks)
+def headers_of_prompt(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that reach the prompt, however they are spelled."""
+    said = {name.lower(): value for name, value in headers.items()}
+    return {
+        name: ",".join(sorted({word.strip() for word in said[name].split(",")}))
+        for name in _HEADERS
+        if name in said
+    }
 
 
-def _is_anthropic(root: Any) -> bool:
-    if any(key in root for key in _ANTHROPIC_KEYS) or "claude" in str(root.get("model", "")):
-        return True
-    schemas = (field(tool, "input_schema") for tool in _list(root.get("tools")))
-    kinds = (field(block, "type") for block in _blocks(root))
-    return any(schemas) or any(kind in _ANTHROPIC_BLOCKS for kind in kinds)
-
-
-def _blocks(root: Any) -> Iterator[Any]:
-    for message in _list(root.get("messages")):
-        yield from _list(field(message, "content"))
-
-
-def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
+def parts_and_settings() -> list[str]:
+    """All that may be left out of a comparison, by its name."""
+    places = (place for settings in SHAPES.values() for place in settings)
+    return [*PARTS[:-1], "headers", *dict.fromkeys(str(place[-1]) for place in places)]
 
 
 def segments(
-    body: Body, shape: str, headers: Mapping[str, str], ignored: Collection[str] = ()
+    body: Body,
+    shape: str,
+    headers: Mapping[str, str],
+    model: str = "",
+    ignored: Collection[str] = (),
 ) -> list[Segment]:
     """The prefix of a request, first to last. O(the body).
 
     Args:
-        headers: of the HTTP request that reach the prompt, by name.
+        headers: of the HTTP request.
+        model: where the body does not name it.
         ignored: names of parts, and of settings, that are left out.
     """
-    where = SHAPES[shape]
-    messages = list(_pieces(body, MESSAGES, (where.messages,)))
+    named = Segment(MODEL, ("model",), model, compact_json(model))
+    messages = list(_pieces(body, MESSAGES, ((),) if isinstance(body.root, list) else _HISTORIES))
     lead = next((k for k, one in enumerate(messages) if not _is_system(one.value)), len(messages))
     made = [
-        *_pieces(body, MODEL, where.model),
-        *_pieces(body, TOOLS, where.tools),
-        *_pieces(body, SYSTEM, where.system),
+        *(list(_pieces(body, MODEL, _MODELS)) or [named] * bool(model)),
+        *_pieces(body, TOOLS, _TOOLS),
+        *_pieces(body, SYSTEM, _SYSTEMS),
         *(one._replace(part=SYSTEM) for one in messages[:lead]),
-        *_settings(body, where.settings, headers, ignored),
+        *_settings(body, SHAPES[shape], headers, ignored),
         *messages[lead:],
     ]
     return [one for one in made if one.part not in ignored]
@@ -194,8 +166,9 @@ def _settings(
 ) -> Iterator[Segment]:
     """All settings as one object, each at its address."""
     found: dict[str, Any] = {}
-    if headers and "headers" not in ignored:
-        found["headers"] = dict(sorted(headers.items()))
+    kept = headers_of_prompt(headers)
+    if kept and "headers" not in ignored:
+        found["headers"] = kept
     for *outer, key in (map(str, place) for place in places):
         value = _found(body.root, (*outer, key))
         if value is None or key in ignored:
@@ -222,13 +195,24 @@ def _pieces(body: Body, part: str, places: Sequence[Path]) -> Iterator[Segment]:
             yield _segment(body, part, at, value)
             continue
         for index, item in enumerate(value):
-            if not is_point(item):
+            if part == TOOLS and any(field(item, key) for key in _DECLARATIONS):
+                yield from _declared(body, (*at, index), item)
+            elif not is_point(item):
                 yield _segment(body, part, (*at, index), item)
+
+
+def _declared(body: Body, at: Path, tool: Any) -> Iterator[Segment]:
+    """Functions that are declared as one tool, and what else stands there."""
+    rest = {key: item for key, item in tool.items() if key not in _DECLARATIONS}
+    for key in _DECLARATIONS:
+        yield from _pieces(body, TOOLS, ((*at, key),))
+    if rest:
+        yield _segment(body, TOOLS, at, rest)
 
 
 def _found(root: Any, at: Path) -> Any:
     for step in at:
-        root = field(root, str(step))
+        root = root[step] if isinstance(step, int) else field(root, step)
     return root
 
 
@@ -236,8 +220,16 @@ def _segment(body: Body, part: str, at: Path, value: Any) -> Segment:
     if part == MESSAGES and isinstance(value, str):  # what it is short for
         value = {"role": "user", "content": value}
     written = body.written.get(at, "")
-    marked = any(mark in written for mark in (*MARKS, *_POINTS))
-    return Segment(part, at, value, compact_json(plain(value, part)), "" if marked else written)
+    hidden = any(mark in written for mark in (*MARKS, *_POINTS))
+    if part == TOOLS and _is_server(value):
+        value = {key: item for key, item in value.items() if key not in _SECRETS}
+        hidden = True
+    return Segment(part, at, value, compact_json(plain(value, part)), "" if hidden else written)
+
+
+def _is_server(tool: Any) -> bool:
+    """Whether a tool is a server of tools, and how the provider gets in there."""
+    return isinstance(tool, dict) and any(key in tool for key in ("url", "server_url"))
 
 
 def is_point(item: Any) -> bool:
@@ -256,6 +248,23 @@ def plain(value: Any, part: str = MESSAGES) -> Any:
         if isinstance(kept.get(key), list):
             kept[key] = _plain_content(kept[key])
     return kept
+
+
+def tool_name(tool: Any) -> str:
+    """What a tool is called; the kind of a provider's own."""
+    for holder in (tool, field(tool, "function"), field(tool, "toolSpec")):
+        name = field(holder, "name")
+        if isinstance(name, str):
+            return name
+    kind = field(tool, "type")
+    return kind if isinstance(kind, str) else _clipped(compact_json(tool))
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _NAME_CHARS else f"{text[:_NAME_CHARS]}…"
+
+
+_NAME_CHARS: Final = 60
 
 
 def _plain_content(items: list[Any]) -> Any:

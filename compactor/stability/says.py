@@ -6,15 +6,15 @@ Written for a person who has not seen the harness for a while. Specification: do
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from compactor.formats.edits import dotted
 from compactor.stability.breaks import Break
-from compactor.stability.conversations import Request
-from compactor.stability.costs import Costs, costs
 from compactor.stability.differences import common_prefix
-from compactor.stability.looks import LOOKS
+
+if TYPE_CHECKING:
+    from compactor.stability.stream import CacheStability
 
 _BEFORE: Final = 36
 _BEHIND: Final = 44
@@ -26,24 +26,7 @@ class CacheBreakError(AssertionError):
     """Requests broke the prompt cache, and no pass was told for it."""
 
 
-class Stream(Protocol):
-    """What is told of: a `CacheStability`."""
-
-    allowed: int
-
-    @property
-    def requests(self) -> tuple[Request, ...]: ...
-    @property
-    def conversations(self) -> tuple[str, ...]: ...
-    @property
-    def passes(self) -> int: ...
-    @property
-    def breaks(self) -> tuple[Break, ...]: ...
-    @property
-    def unexpected(self) -> tuple[Break, ...]: ...
-
-
-def problem(stream: Stream, wanted: int | None) -> str:
+def problem(stream: CacheStability, wanted: int | None) -> str:
     """Why a stream is not as it should be; "" where it is."""
     if not stream.requests:
         return (
@@ -59,7 +42,7 @@ def problem(stream: Stream, wanted: int | None) -> str:
     return "\n".join(_told(stream, unexpected[stream.allowed :]))
 
 
-def _other_conversations(stream: Stream, wanted: int) -> Iterator[str]:
+def _other_conversations(stream: CacheStability, wanted: int) -> Iterator[str]:
     names = stream.conversations
     yield f"{len(names)} conversations were recorded, not {wanted}"
     firsts = {one.conversation: one.number for one in reversed(stream.requests)}
@@ -68,7 +51,7 @@ def _other_conversations(stream: Stream, wanted: int) -> Iterator[str]:
     yield "  A request that shares no message with an earlier one begins a conversation."
 
 
-def _told(stream: Stream, breaks: Sequence[Break]) -> Iterator[str]:
+def _told(stream: CacheStability, breaks: Sequence[Break]) -> Iterator[str]:
     first, *more = breaks
     yield _headline(stream, first)
     yield ""
@@ -79,11 +62,11 @@ def _told(stream: Stream, breaks: Sequence[Break]) -> Iterator[str]:
         yield f"{_counted(len(more), 'more break')}:"
         for one in more[:_LISTED]:
             place = dotted(one.change.at)
-            yield f"  request {one.request}, in {place}: {LOOKS[one.change.look].name}"
+            yield f"  request {one.request}, in {place}: {one.look.name}"
         if len(more) > _LISTED:
             yield f"  … and {len(more) - _LISTED} more"
     yield ""
-    lost = sum(_lost([costs(request) for request in stream.requests], stream.breaks))
+    lost = sum(_lost(stream, one) for one in stream.breaks)
     yield (
         f"{_counted(len(stream.breaks), 'break')} in {_counted(len(stream.requests), 'request')}, "
         f"{lost:,} tokens read anew; "
@@ -96,11 +79,11 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else plural}"
 
 
-def _headline(stream: Stream, one: Break) -> str:
+def _headline(stream: CacheStability, one: Break) -> str:
     many = f" (conversation {one.conversation})" if len(stream.conversations) > 1 else ""
     return (
         f"request {one.request} of {len(stream.requests)}{many} breaks the prompt cache in its "
-        f"{one.change.part}: {LOOKS[one.change.look].name}"
+        f"{one.change.part}: {one.look.name}"
     )
 
 
@@ -118,8 +101,8 @@ def _difference(one: Break) -> Iterator[str]:
     yield f"{'':<{width + caret}}^"
 
 
-def _consequences(stream: Stream, one: Break) -> Iterator[str]:
-    change, look = one.change, LOOKS[one.change.look]
+def _consequences(stream: CacheStability, one: Break) -> Iterator[str]:
+    change, look = one.change, one.look
     detail = f" ({change.detail})" if change.detail else ""
     said = f"{look.name}: {look.said}{detail}"
     if change.others:
@@ -134,14 +117,13 @@ def _filled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=room)
 
 
-def _cost(stream: Stream, one: Break) -> str:
-    before = costs(stream.requests[one.before - 1])
-    lost, total = sum(before.tokens[one.change.segment :]), before.total
+def _cost(stream: CacheStability, one: Break) -> str:
+    before = stream.requests[one.before - 1].costs
     if one.change.look == "spelling":
         return "nothing at a provider; everything at a cache of your own that goes by bytes"
     return (
-        f"{lost:,} of the {total:,} tokens of request {one.before} are read anew, at the full "
-        f"price ({before.counter})"
+        f"{_lost(stream, one):,} of the {before.total:,} tokens of request {one.before} are read "
+        f"anew, at the full price ({before.counter})"
     )
 
 
@@ -166,23 +148,24 @@ def _line(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def summary(stream: Stream) -> dict[str, Any]:
-    """What was recorded, in numbers."""
-    counted = [costs(request) for request in stream.requests]
+def summary(stream: CacheStability) -> dict[str, Any]:
+    """What was recorded, in numbers. O(the requests)."""
     return {
-        "requests": len(counted),
+        "requests": len(stream.requests),
         "conversations": list(stream.conversations),
         "passes": stream.passes,
         "allowed": stream.allowed,
-        "tokens": sum(one.total for one in counted),
-        "tokens_reread": sum(_lost(counted, stream.breaks)),
-        "breaks": [_break(one, lost) for one, lost in
-                   zip(stream.breaks, _lost(counted, stream.breaks), strict=True)],
-    }  # fmt: skip
+        "tokens": sum(one.costs.total for one in stream.requests),
+        "tokens_reread": sum(_lost(stream, one) for one in stream.breaks),
+        "breaks": [_break(one, _lost(stream, one)) for one in stream.breaks],
+    }
 
 
-def _lost(counted: Sequence[Costs], breaks: Iterable[Break]) -> list[int]:
-    return [sum(counted[one.before - 1].tokens[one.change.segment :]) for one in breaks]
+def _lost(stream: CacheStability, one: Break) -> int:
+    """The tokens that are read anew. No provider minds how a value is spelled."""
+    if one.change.look == "spelling":
+        return 0
+    return sum(stream.requests[one.before - 1].costs.tokens[one.change.segment :])
 
 
 def _break(one: Break, lost: int) -> dict[str, Any]:

@@ -14,17 +14,17 @@ from typing import Any
 from compactor.core.errors import InputError
 from compactor.stability import says
 from compactor.stability.bodies import read_body
-from compactor.stability.breaks import Break, Credit, expected
+from compactor.stability.breaks import Break, Credit, Told, expected
 from compactor.stability.changes import first_change
-from compactor.stability.conversations import Conversations, Request
-from compactor.stability.passes import Told
-from compactor.stability.prefix import MESSAGES, SHAPES, has_messages, segments, shape_of
+from compactor.stability.clients import Tap, Transport
+from compactor.stability.conversations import Conversations
+from compactor.stability.prefix import SHAPES, has_messages, parts_and_settings, segments, shape_of
+from compactor.stability.requests import Request
 from compactor.stability.says import CacheBreakError
 
-_HEADERS = ("anthropic-beta",)
-"""Headers of a request that change how its prompt is read."""
 _SHARED_HEADS = ("clock", "uuid", "tool order", "item order", "key order", "line order")
-"""What is a break between conversations as well: they could share what stands before."""
+"""What is a break between conversations of one agent as well: they could share what stands before
+their messages. Other changes are made on purpose."""
 
 
 class CacheStability:
@@ -54,10 +54,11 @@ class CacheStability:
     ) -> None:
         _check_number("breaks", breaks, 0)
         _check_number("conversations", 1 if conversations is None else conversations, 1)
+        if not isinstance(apart, bool):
+            _refuse(f"apart={apart!r} is neither True nor False")
         if spelling not in ("strict", "ignore"):
             _refuse(f"spelling={spelling!r} is neither strict nor ignore")
-        if isinstance(ignore, str):
-            _refuse(f"ignore={ignore!r} is no list of names")
+        _check_ignored(ignore)
         self.allowed = breaks
         self._wanted = conversations
         self._ignored = frozenset(ignore)
@@ -69,6 +70,7 @@ class CacheStability:
         self._breaks: list[Break] = []
         self._credits: list[Credit] = []
         self._checked = -1
+        self._taps: list[Tap] = []
 
     def __repr__(self) -> str:
         numbers = len(self._requests), len(self._breaks), self.passes
@@ -96,6 +98,7 @@ class CacheStability:
         conversation: str | None = None,
         format: str = "",  # noqa: A002
         headers: Mapping[str, str] | None = None,
+        model: str = "",
     ) -> Any:
         """Record a request as it is sent. O(the body).
 
@@ -105,6 +108,7 @@ class CacheStability:
             conversation: the one it belongs to; None looks for it.
             format: name of its format, where its shape does not say it.
             headers: of the HTTP request; those that reach the prompt are compared.
+            model: where the URL names it and the body does not.
 
         Returns:
             `body`, so that a call can be made of it.
@@ -116,38 +120,30 @@ class CacheStability:
         if not has_messages(read.root):
             _refuse("a body has messages, contents or input; this one has not")
         shape = format if format in SHAPES else shape_of(read.root)
-        sent = {name: value for name, value in (headers or {}).items() if name.lower() in _HEADERS}
-        prefix = segments(read, shape, sent, self._ignored)
+        prefix = segments(read, shape, headers or {}, model, self._ignored)
         with self._lock:
             request = Request(len(self._requests) + 1, read, shape, prefix, format)
-            before = self._conversations.add(request, conversation)
-            found = self._compared(request, before)
+            found = self._placed(request, conversation)
             self._requests.append(request)
             self._breaks += [found] if found is not None else []
         return body
 
-    def _compared(self, request: Request, before: Request | None) -> Break | None:
-        if before is None:
-            return self._shared_head(request)
-        change = first_change(before.segments, request.segments, spelling=self._strict)
-        if change is None:
+    def _placed(self, request: Request, conversation: str | None) -> Break | None:
+        """Put a request into its conversation; the break there, if it makes one."""
+        peer = self._conversations.of_agent.get(request.agent)
+        before = request.before = self._conversations.add(request, conversation)
+        last = before or peer
+        if last is None:
             return None
-        return Break(request.number, before.number, request.conversation, change)
-
-    def _shared_head(self, request: Request) -> Break | None:
-        """What keeps a new conversation from what stands before the messages of another.
-
-        Only what changes by itself: agents may have other prompts and tools.
-        """
-        mine = [one for one in request.segments if one.part != MESSAGES]
-        for name, last in reversed(self._conversations.last.items()):
-            if name == request.conversation or last.system != request.system:
-                continue
-            head = [one for one in last.segments if one.part != MESSAGES]
-            change = first_change(head, mine, spelling=False)
-            if change is not None and change.look in _SHARED_HEADS:
-                return Break(request.number, last.number, request.conversation, change)
-        return None
+        is_whole = before is not None and not (before.is_tail or request.is_tail)
+        change = first_change(
+            last.segments if is_whole else last.head,
+            request.segments if is_whole else request.head,
+            spelling=self._strict and before is not None,
+        )
+        if change is None or (before is None and change.look not in _SHARED_HEADS):
+            return None
+        return Break(request.number, last.number, request.conversation, change)
 
     def passed(self, what: Any = 1, *, conversation: str | None = None) -> int:
         """Tell of passes: changes of the prefix that are made on purpose.
@@ -209,16 +205,15 @@ class CacheStability:
             inner: the transport that sends; None makes the library's own.
             conversation: the one that its requests belong to; None looks for it.
         """
-        from compactor.stability.wire import Transport
-
-        return Transport(self.record, inner, conversation)
+        return Transport(Tap(self.record, conversation), inner)
 
     def wrap(self, client: Any, *, conversation: str | None = None) -> Any:
-        """A provider's client whose requests are recorded.
+        """A provider's client whose requests are recorded until `close`.
 
         Args:
             client: of the SDKs of Anthropic, OpenAI or Google, an `httpx` client, a Bedrock client
-                of `boto3`, or any object with methods of theirs (`messages.create`, …).
+                of `boto3`, a model of LangChain with one of these inside, or any object with
+                methods of theirs (`messages.create`, …). One that is given again is recorded once.
             conversation: the one that its requests belong to; None looks for it.
 
         Returns:
@@ -227,9 +222,15 @@ class CacheStability:
         Raises:
             InputError: `input.shape` when it has nothing that sends requests.
         """
-        from compactor.stability.clients import wrapped
+        tap = Tap(self.record, conversation)
+        earlier = tuple(self._taps)
+        self._taps.append(tap)
+        return tap.wrap(client, earlier)
 
-        return wrapped(self.record, client, conversation)
+    def close(self) -> None:
+        """Leave all clients as they were before `wrap`. The fixture calls it after the test."""
+        while self._taps:
+            self._taps.pop().close()
 
     def summary(self) -> dict[str, Any]:
         """What was recorded, in numbers, as the report file has it."""
@@ -239,6 +240,15 @@ class CacheStability:
 def _check_number(name: str, value: Any, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         _refuse(f"{name}={value!r} is no number from {least} on")
+
+
+def _check_ignored(ignore: Any) -> None:
+    if isinstance(ignore, str) or not isinstance(ignore, Collection):
+        _refuse(f"ignore={ignore!r} is no list of names")
+    known = parts_and_settings()
+    for name in ignore:
+        if name not in known:
+            _refuse(f"ignore has no {name!r}: {', '.join(known)}")
 
 
 def _refuse(problem: str) -> None:
