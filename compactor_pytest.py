@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 NAME = "cache_stability"
 MARKER = (
-    f"{NAME}(breaks=0, conversations=None, apart=True, ignore=(), spelling='strict'): what the "
-    "fixture of this name lets pass (transcript-compactor)."
+    f"{NAME}(breaks=0, conversations=None, apart=True, ignore=()): what the fixture of this name "
+    "lets pass (transcript-compactor)."
 )
 _REPORT = "--cache-stability-report"
 _BREAKS = "cache_stability_breaks"
-_SETTINGS = ("breaks", "conversations", "apart", "ignore", "spelling")
+_SETTINGS = ("breaks", "conversations", "apart", "ignore")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     report = config.getoption(_REPORT)
-    if report and not hasattr(config, "workerinput"):
+    if report and not hasattr(config, "workerinput"):  # workers of xdist send theirs on
         config.pluginmanager.register(_Report(Path(config.invocation_params.dir, report)))
 
 
@@ -136,6 +136,7 @@ class _Report:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._tests: list[dict[str, Any]] = []
+        self._write()  # a file that cannot be written is an error before the tests run
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         found = getattr(report, NAME, None)
@@ -143,9 +144,16 @@ class _Report:
             self._tests.append({"test": report.nodeid, "outcome": report.outcome, **found})
 
     def pytest_sessionfinish(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._tests.sort(key=lambda test: test["test"])  # workers finish in any order
+        self._write()
+
+    def _write(self) -> None:
         text = json.dumps({"tests": self._tests}, indent=2, ensure_ascii=False)
-        self._path.write_text(text + "\n", "utf-8")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(text + "\n", "utf-8", errors="surrogatepass")
+        except OSError as error:
+            raise pytest.UsageError(f"{_REPORT}: {self._path} cannot be written: {error}") from None
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         terminalreporter.write_line(f"cache stability: {len(self._tests)} tests in {self._path}")

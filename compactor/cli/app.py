@@ -30,6 +30,9 @@ COMMANDS = {
     "inspect": Row(
         "compactor.cli.inspect:command", "Say what transcripts are and hold, a row a file."
     ),
+    "stability": Row(
+        "compactor.cli.stability:command", "Say what breaks the prompt cache in recorded requests."
+    ),
     "calibrate": Row(
         "compactor.cli.calibrate:command", "Fit token counts to what recordings say was used."
     ),

@@ -110,7 +110,8 @@ def _changed(part: str, old: Segment | None, new: Segment | None) -> Change:
     values = plain(old.value, part), plain(new.value, part)
     found = first_difference(*values)
     assert found is not None, "their keys differ"
-    at = (*new.at, *_located(new.value, found.path))
+    inner = ("text",) if isinstance(values[1], str) and isinstance(new.value, dict) else ()
+    at = (*new.at, *inner, *_located(new.value, found.path))
     texts = tuple("" if one is MISSING else _text(one) for one in (found.old, found.new))
     return Change(part, look_of(found), 0, at, size, texts[0], texts[1])
 

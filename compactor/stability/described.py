@@ -17,6 +17,7 @@ from compactor.formats.native import compact_json
 from compactor.stability.breaks import Break
 from compactor.stability.prefix import Segment
 from compactor.stability.requests import Request
+from compactor.stability.says import printable
 from compactor.stability.stream import CacheStability
 
 _LINES: Final = 12
@@ -33,7 +34,8 @@ def describe(stream: CacheStability | Iterable[Any]) -> str:
     stream = stream if isinstance(stream, CacheStability) else _recorded(stream)
     breaks = {one.request: one for one in stream.breaks}
     requests = stream.requests
-    return "\n\n".join("\n".join(_request(one, breaks.get(one.number))) for one in requests) + "\n"
+    blocks = (map(printable, _request(one, breaks.get(one.number))) for one in requests)
+    return "\n\n".join(map("\n".join, blocks)) + "\n"
 
 
 def _recorded(bodies: Iterable[Any]) -> CacheStability:
@@ -102,11 +104,7 @@ def _text(text: str) -> Iterator[str]:
     lines = text.split("\n")
     for line in lines[:_LINES]:
         cut = line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}… ({len(line)} chars)"
-        yield f"| {_printable(cut)}"
+        yield f"| {cut}"
     if len(lines) > _LINES:
         left = len(lines) - _LINES
         yield f"… {left} more lines ({len(text)} chars)"
-
-
-def _printable(line: str) -> str:
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)

@@ -53,19 +53,21 @@ def _same_but_for_key_order(seen: Seen) -> bool:
 
 
 def _same_number(seen: Seen) -> bool:
-    """Equal, or off by what a number of fewer bits is off by."""
     old, new = seen.found.old, seen.found.new
-    if not _are_numbers(old, new):
-        return False
-    is_small = abs(old) < _SMALL and abs(new) < _SMALL  # seconds since 1970 are near each other
-    return bool(old == new) or (is_small and math.isclose(old, new, rel_tol=1e-6))
-
-
-_SMALL: Final = 1_000_000
+    return _are_numbers(old, new) and _near(old, new)
 
 
 def _are_numbers(*values: Any) -> bool:
     return all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in values)
+
+
+def _near(old: float, new: float) -> bool:
+    """Whether two numbers are equal, or off by what a number of fewer bits is off by."""
+    is_small = abs(old) < _SMALL and abs(new) < _SMALL  # seconds since 1970 are near each other
+    return old == new or (is_small and math.isclose(old, new, rel_tol=1e-6))
+
+
+_SMALL: Final = 1_000_000
 
 
 def _same_json(seen: Seen) -> bool:
@@ -74,8 +76,17 @@ def _same_json(seen: Seen) -> bool:
     if inner[0] is None or inner[1] is None:
         compact = compact_json_text(seen.old)
         return bool(seen.old) and compact is not None and compact == compact_json_text(seen.new)
-    values = inner[0].value, inner[1].value
-    return bool(values[0] == values[1]) or sorted_json(values[0]) == sorted_json(values[1])
+    return _same_values(inner[0].value, inner[1].value)
+
+
+def _same_values(old: Any, new: Any) -> bool:
+    if _are_numbers(old, new):
+        return _near(old, new)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_same_values(old[key], new[key]) for key in old)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_same_values, old, new))
+    return written_alike(old, new)
 
 
 def _same_but_for_spaces(seen: Seen) -> bool:

@@ -22,6 +22,7 @@ class Look(NamedTuple):
 
 
 _KEEP = "Keep what was sent as it was sent, and append to it."
+_SELDOM = "Free much at once and seldom. Tell of a pass that you make on purpose: passed(…)."
 _LATER = "say it in the newest message instead, or once for the whole conversation."
 
 LOOKS: Mapping[str, Look] = MappingProxyType(
@@ -85,8 +86,7 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
             "a re-serialised request",
             "the same values, with other spaces or escapes, or a text as a list with one text; a "
             "provider reads the values alone, but a cache that goes by bytes does not",
-            "Serialise a message once, or let it pass: "
-            '@pytest.mark.cache_stability(spelling="ignore").',
+            'Serialise a message once, or let it pass: ignore=["spelling"].',
         ),
         "spaces": Look(
             "other white space",
@@ -116,14 +116,12 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         "setting": Look(
             "another setting",
             "the setting is part of the prompt",
-            "Keep it for the conversation, or let it pass: "
-            "@pytest.mark.cache_stability(ignore=[…]).",
+            "Keep it for the conversation, or let it pass: ignore=[…].",
         ),
         "dropped": Look(
             "dropped messages",
             "old messages are left out, as by a sliding window",
-            "Free much at once and seldom: docs/caching.md. A pass that you make on purpose is "
-            "told with cache_stability.passed(…).",
+            _SELDOM,
         ),
         "inserted": Look(
             "messages put in between",
@@ -138,7 +136,7 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         "elided": Look(
             "an elision that nobody told of",
             "the new text is a marker of the compactor",
-            "Tell passes before the request that shows them: cache_stability.passed(outcome).",
+            "Tell passes before the request that shows them: passed(outcome).",
         ),
         "cut": Look(
             "a shortened old text",
@@ -148,8 +146,7 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         "masked": Look(
             "a masked old text",
             "a short text stands for a long one",
-            "Free much at once and seldom: docs/caching.md. A pass that you make on purpose is "
-            "told with cache_stability.passed(…).",
+            _SELDOM,
         ),
         "grown": Look(
             "a lengthened old text",

@@ -2,7 +2,9 @@
 
 Model, tools, system prompt, settings that reach the prompt, messages: a `Segment` each. Breakpoints
 are no part of it, nor is the shape of a content that is one text (a text or a list with one block):
-people move the one and change the other to place it. Which settings count is a table, `SHAPES`.
+people move the one and change the other to place it. Nor are tools that load when the model asks
+for them (`defer_loading`), and what lets a provider into a server of tools. Which settings count is
+a table, `SHAPES`.
 Source: providers.md A1-A4. Specification: docs/pytest.md.
 """
 
@@ -90,6 +92,14 @@ SHAPES: Final[Mapping[str, tuple[Path, ...]]] = MappingProxyType(
 The last is a bare list of messages.
 """
 
+HEADERS, SPELLING = "headers", "spelling"
+IGNORABLE: Final = (
+    *PARTS[:-1],
+    *(SPELLING, HEADERS),
+    *dict.fromkeys(str(place[-1]) for places in SHAPES.values() for place in places),
+)
+"""What a comparison may leave out: parts, how bodies are spelled, settings by their names."""
+
 MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
 _POINTS: Final = ("cachePoint", "cache_point")
 _CONTENTS: Final = ("content", "output", "parts")
@@ -127,12 +137,6 @@ def headers_of_prompt(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def parts_and_settings() -> list[str]:
-    """All that may be left out of a comparison, by its name."""
-    places = (place for settings in SHAPES.values() for place in settings)
-    return [*PARTS[:-1], "headers", *dict.fromkeys(str(place[-1]) for place in places)]
-
-
 def segments(
     body: Body,
     shape: str,
@@ -167,8 +171,8 @@ def _settings(
     """All settings as one object, each at its address."""
     found: dict[str, Any] = {}
     kept = headers_of_prompt(headers)
-    if kept and "headers" not in ignored:
-        found["headers"] = kept
+    if kept and HEADERS not in ignored:
+        found[HEADERS] = kept
     for *outer, key in (map(str, place) for place in places):
         value = _found(body.root, (*outer, key))
         if value is None or key in ignored:
@@ -197,7 +201,7 @@ def _pieces(body: Body, part: str, places: Sequence[Path]) -> Iterator[Segment]:
         for index, item in enumerate(value):
             if part == TOOLS and any(field(item, key) for key in _DECLARATIONS):
                 yield from _declared(body, (*at, index), item)
-            elif not is_point(item):
+            elif not is_point(item) and not (part == TOOLS and field(item, "defer_loading")):
                 yield _segment(body, part, (*at, index), item)
 
 

@@ -33,6 +33,7 @@ class Request:
         format: what the caller says that it is; "" where it is looked for.
         conversation: the name of its conversation.
         before: the request before it there.
+        place: where it is recorded; "" where it was sent.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Request:
         self.format = format_name
         self.conversation = ""
         self.before: Request | None = None
+        self.place = ""
         self._said: dict[int, str] = {}
 
     @cached_property

@@ -35,11 +35,11 @@ def problem(stream: CacheStability, wanted: int | None) -> str:
         )
     names = stream.conversations
     if wanted is not None and len(names) != wanted:
-        return "\n".join(_other_conversations(stream, wanted))
+        return "\n".join(map(printable, _other_conversations(stream, wanted)))
     unexpected = stream.unexpected
     if len(unexpected) <= stream.allowed:
         return ""
-    return "\n".join(_told(stream, unexpected[stream.allowed :]))
+    return "\n".join(map(printable, _told(stream, unexpected[stream.allowed :])))
 
 
 def _other_conversations(stream: CacheStability, wanted: int) -> Iterator[str]:
@@ -48,13 +48,14 @@ def _other_conversations(stream: CacheStability, wanted: int) -> Iterator[str]:
     firsts = {one.conversation: one.number for one in reversed(stream.requests)}
     for name in names:
         yield f"  conversation {name} begins with request {firsts[name]}"
-    yield "  A request that shares no message with an earlier one begins a conversation."
+    yield "  A request that goes on from no earlier one begins a conversation."
 
 
 def _told(stream: CacheStability, breaks: Sequence[Break]) -> Iterator[str]:
     first, *more = breaks
     yield _headline(stream, first)
     yield ""
+    yield from _places(stream, first)
     yield from _difference(first)
     yield from _consequences(stream, first)
     if more:
@@ -66,8 +67,13 @@ def _told(stream: CacheStability, breaks: Sequence[Break]) -> Iterator[str]:
         if len(more) > _LISTED:
             yield f"  … and {len(more) - _LISTED} more"
     yield ""
+    yield sums(stream)
+
+
+def sums(stream: CacheStability) -> str:
+    """How many of each there are, in a line."""
     lost = sum(_lost(stream, one) for one in stream.breaks)
-    yield (
+    return (
         f"{_counted(len(stream.breaks), 'break')} in {_counted(len(stream.requests), 'request')}, "
         f"{lost:,} tokens read anew; "
         f"{_counted(stream.passes, 'pass')} told, {_counted(stream.allowed, 'break')} allowed"
@@ -85,6 +91,13 @@ def _headline(stream: CacheStability, one: Break) -> str:
         f"request {one.request} of {len(stream.requests)}{many} breaks the prompt cache in its "
         f"{one.change.part}: {one.look.name}"
     )
+
+
+def _places(stream: CacheStability, one: Break) -> Iterator[str]:
+    for number in (one.before, one.request):
+        place = stream.requests[number - 1].place
+        if place:
+            yield f"  request {number} is {place}"
 
 
 def _difference(one: Break) -> Iterator[str]:
@@ -131,7 +144,7 @@ def excerpts(old: str, new: str) -> tuple[str, str, int]:
     """Two texts around their first difference, on a line each, and the column where it is."""
     at = common_prefix(old, new)
     start = max(0, at - _BEFORE)
-    lead = ("…" if start else "") + _line(old[start:at])
+    lead = ("…" if start else "") + printable(old[start:at])
     return _excerpt(lead, old, at), _excerpt(lead, new, at), len(lead) + 1
 
 
@@ -140,11 +153,11 @@ def _excerpt(lead: str, text: str, at: int) -> str:
         return "(nothing)"
     rest = text[at : at + _BEHIND]
     more = "…" if len(text) > at + _BEHIND else ""
-    return f"'{lead}{_line(rest)}{more}'"
+    return f"'{lead}{printable(rest)}{more}'"
 
 
-def _line(text: str) -> str:
-    """A text with what breaks a line or cannot be printed escaped."""
+def printable(text: str) -> str:
+    """A text in one line, with what breaks it or cannot be printed escaped."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 

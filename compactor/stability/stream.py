@@ -18,7 +18,14 @@ from compactor.stability.breaks import Break, Credit, Told, expected
 from compactor.stability.changes import first_change
 from compactor.stability.clients import Tap, Transport
 from compactor.stability.conversations import Conversations
-from compactor.stability.prefix import SHAPES, has_messages, parts_and_settings, segments, shape_of
+from compactor.stability.prefix import (
+    IGNORABLE,
+    SHAPES,
+    SPELLING,
+    has_messages,
+    segments,
+    shape_of,
+)
 from compactor.stability.requests import Request
 from compactor.stability.says import CacheBreakError
 
@@ -34,10 +41,8 @@ class CacheStability:
         breaks: how many may break it beside those that passes are told for.
         conversations: how many there must be; None for any number.
         apart: whether conversations that are not named are told apart.
-        ignore: parts (`model`, `tools`, `system prompt`, `settings`) and names of settings that may
-            change.
-        spelling: `strict`, or `ignore` where other spaces and escapes in bodies that came as bytes
-            are no break.
+        ignore: what may change (`prefix.IGNORABLE`): parts (`model`, `tools`, `system prompt`,
+            `settings`), a setting by its name, or the `spelling` of bodies that came as bytes.
 
     Raises:
         InputError: `input.shape` for what none of these can be.
@@ -50,19 +55,15 @@ class CacheStability:
         conversations: int | None = None,
         apart: bool = True,
         ignore: Collection[str] = (),
-        spelling: str = "strict",
     ) -> None:
         _check_number("breaks", breaks, 0)
         _check_number("conversations", 1 if conversations is None else conversations, 1)
         if not isinstance(apart, bool):
             _refuse(f"apart={apart!r} is neither True nor False")
-        if spelling not in ("strict", "ignore"):
-            _refuse(f"spelling={spelling!r} is neither strict nor ignore")
         _check_ignored(ignore)
         self.allowed = breaks
         self._wanted = conversations
         self._ignored = frozenset(ignore)
-        self._strict = spelling == "strict"
         self._lock = threading.RLock()
         self._conversations = Conversations(apart=apart)
         self._told = Told()
@@ -99,6 +100,7 @@ class CacheStability:
         format: str = "",  # noqa: A002
         headers: Mapping[str, str] | None = None,
         model: str = "",
+        place: str = "",
     ) -> Any:
         """Record a request as it is sent. O(the body).
 
@@ -109,6 +111,7 @@ class CacheStability:
             format: name of its format, where its shape does not say it.
             headers: of the HTTP request; those that reach the prompt are compared.
             model: where the URL names it and the body does not.
+            place: where it is recorded, for a person who looks for it.
 
         Returns:
             `body`, so that a call can be made of it.
@@ -123,6 +126,7 @@ class CacheStability:
         prefix = segments(read, shape, headers or {}, model, self._ignored)
         with self._lock:
             request = Request(len(self._requests) + 1, read, shape, prefix, format)
+            request.place = place
             found = self._placed(request, conversation)
             self._requests.append(request)
             self._breaks += [found] if found is not None else []
@@ -139,7 +143,7 @@ class CacheStability:
         change = first_change(
             last.segments if is_whole else last.head,
             request.segments if is_whole else request.head,
-            spelling=self._strict and before is not None,
+            spelling=SPELLING not in self._ignored and before is not None,
         )
         if change is None or (before is None and change.look not in _SHARED_HEADS):
             return None
@@ -245,10 +249,9 @@ def _check_number(name: str, value: Any, least: int) -> None:
 def _check_ignored(ignore: Any) -> None:
     if isinstance(ignore, str) or not isinstance(ignore, Collection):
         _refuse(f"ignore={ignore!r} is no list of names")
-    known = parts_and_settings()
     for name in ignore:
-        if name not in known:
-            _refuse(f"ignore has no {name!r}: {', '.join(known)}")
+        if name not in IGNORABLE:
+            _refuse(f"ignore has no {name!r}: {', '.join(IGNORABLE)}")
 
 
 def _refuse(problem: str) -> None:
