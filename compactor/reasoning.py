@@ -41,14 +41,15 @@ _NOTHING = Bound([], {}, ())
 def bind(request: Request, fold: Fold) -> Bound:
     """What the request needs for signed reasoning after the first change; nothing mostly."""
     policy, lens, texts = fold.rules.reasoning, request.lens, fold.loop.reasoning
-    if policy == "keep" or not (fold.view.changed or fold.view.runs):
+    first = _first_change(fold)
+    if policy == "keep" or first is None:
         return _NOTHING
     if not isinstance(lens, SignedReasoning):
         text = f"reasoning of format {lens.name!r} stays as it is, whatever the policy ({policy})"
         return Bound([], {}, (Finding("reasoning_kept", text),))
     if policy == "drop":
         return _dropped(request, fold)
-    if not _is_concerned(fold):
+    if not fold.signed.seqs or fold.signed.seqs[-1] <= first:
         return _NOTHING
     name, value = texts.header
     edits = lens.bind_reasoning(request.root, texts.binding)
@@ -58,10 +59,10 @@ def bind(request: Request, fold: Fold) -> Bound:
     return Bound(edits, {name: value}, (Finding("reasoning_bound", text),))
 
 
-def _is_concerned(fold: Fold) -> bool:
-    """Whether any signed reasoning is shown behind the first change."""
-    first = min([*fold.view.changed[:1], *fold.view.runs], default=fold.n)
-    return bool(fold.signed.seqs) and fold.signed.seqs[-1] > first
+def _first_change(fold: Fold) -> int | None:
+    """The first entry that is shown otherwise than it was handed in."""
+    view = fold.view
+    return min([*view.changed[:1], *view.runs, *view.replies], default=None)
 
 
 def _unbound(root: Any, binding: dict[str, str]) -> Finding:

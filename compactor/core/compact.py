@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from compactor.core.bound import removals
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
 from compactor.core.inputs import Text, with_texts
@@ -164,9 +165,11 @@ class _Call:
             self.findings.append(Finding("stub_unresolved", text, seq=fold.labels[seq]))
         if not resolved:
             return
-        record = StubsRecord(fold.n, tuple(resolved))
-        fold.apply(record)
-        self.records.append(record)
+        first = resolved[0].seq
+        records: list[AnyRecord] = [StubsRecord(fold.n, tuple(resolved)), *removals(fold, first)]
+        for record in records:
+            fold.apply(record)
+        self.records += records
         self.saved += before - fold.estimate
 
     def _change_settings(self) -> None:

@@ -16,7 +16,7 @@ from compactor.core.arguments import strings
 from compactor.core.count import Measure
 from compactor.core.facts import Facts
 from compactor.core.inputs import Inputs, Text, saved
-from compactor.core.model import Call, Entry, PartKind, plain_arguments
+from compactor.core.model import Call, Entry, Part, PartKind, plain_arguments
 from compactor.core.policy import alphabet_of, named
 from compactor.core.texts import ArtifactId, Loop, MarkerTexts
 
@@ -199,14 +199,19 @@ def _with_ids(line: str, ids: list[str], texts: MarkerTexts) -> str:
 
 
 def _media(entry: Entry, texts: MarkerTexts) -> str:
+    return "".join(texts.media.format(media=words) for words in media_words(entry.parts, texts))
+
+
+def media_words(parts: Sequence[Part], texts: MarkerTexts) -> list[str]:
+    """How many images, documents and other parts there are, in words: `2 images`."""
     nouns = (
         (PartKind.IMAGE, texts.image),
         (PartKind.DOCUMENT, texts.document),
         (PartKind.OTHER, texts.other),
     )
-    said = []
-    for kind, (one, many) in nouns:
-        count = sum(part.kind is kind for part in entry.parts)
-        if count:
-            said.append(texts.media.format(count=count, noun=one if count == 1 else many))
-    return "".join(said)
+    counts = ((sum(part.kind is kind for part in parts), words) for kind, words in nouns)
+    return [
+        texts.count.format(count=count, noun=one if count == 1 else many)
+        for count, (one, many) in counts
+        if count
+    ]

@@ -2,7 +2,8 @@
 
 Every section has a header line, every result one below it; what lies under a header is what may be
 edited. Wherever a tool could see a line begin, what looks like a header is written with a backslash
-before it, so that output can forge none. `mirror_changes` reads the text back. Specification:
+before it, so that output can forge none. `mirror_file` takes the text apart, `mirror_changes` says
+what was changed. Specification:
 DESIGN section 8 (The context file), seed 004.
 """
 

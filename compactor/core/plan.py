@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
+from compactor.core.bound import void_behind
 from compactor.core.candidates import Candidate, Spending
 from compactor.core.fold import Fold
 from compactor.core.inputs import Text, saved
@@ -104,7 +105,7 @@ def make_plan(fold: Fold, limits: Tier, stored: Stored) -> Plan:
     inputs = _inputs(fold, end)
     freed += sum(saved(fold.entries[seq], texts, fold.measure) for seq, texts in inputs)
     first = min([c.seq for c in elided[:1]] + [seq for seq, _ in inputs[:1]], default=None)
-    reasoning = _reasoning(fold, first)
+    reasoning = void_behind(fold, first)
     removed = sum(fold.reasoning_tokens(seq) for seq in reasoning)
     return Plan(
         limits.name,
@@ -182,13 +183,6 @@ def _inputs(fold: Fold, end: int) -> list[tuple[int, tuple[Text, ...]]]:
     end = min(end, fold.answered(fold.n) - 1)
     going = fold.inputs.going(end, fold.entries)
     return [(seq, fold.inputs.by_seq[seq].form(fold.recallable)) for seq in going]
-
-
-def _reasoning(fold: Fold, first: int | None) -> tuple[int, ...]:
-    """Entries whose signed reasoning goes: all after the first change, under `drop`."""
-    if fold.rules.reasoning != "drop" or first is None:
-        return ()
-    return tuple(fold.signed.seqs[bisect_left(fold.signed.seqs, first) :])
 
 
 def _texts(fold: Fold, elided: list[Candidate]) -> tuple[str, ...]:

@@ -181,9 +181,9 @@ class RewindRecord(Record, frozen=True, tag="rewind"):
 
 
 class ReasoningRecord(Record, frozen=True, tag="reasoning"):
-    """The signed reasoning of these entries is gone for good; made with the pass at n.
+    """The signed reasoning of these entries is gone for good; made with what changed before it.
 
-    digests: of the entries in `removed`. They lie on both sides of the pass's cutoff, and another
+    digests: of the entries in `removed`. They lie on both sides of a pass's cutoff, and another
         entry at the same seq keeps its reasoning.
     """
 

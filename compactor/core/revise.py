@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from compactor.core.bound import removals
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
 from compactor.core.lines import whole_characters
-from compactor.core.model import Kind, Part, PartKind, entry_digest
+from compactor.core.model import MEDIA_KINDS, Kind, Part, PartKind, entry_digest
 from compactor.core.records import AnyRecord, EditRecord, StubsRecord
 from compactor.core.sections import Section, Sections
 from compactor.core.stubs import Stored
@@ -28,11 +29,13 @@ class Receipt(NamedTuple):
     freed: estimate before - after, resolved stubs included; negative where the view grew.
     reread: of the view from the first change on, which no prompt cache has.
     first: the first entry that is shown otherwise; the number of entries where none is.
+    media: what is no text and is not shown any more.
     """
 
     freed: int
     reread: int
     first: int
+    media: tuple[Part, ...] = ()
 
 
 class Made(NamedTuple):
@@ -62,20 +65,31 @@ def apply_edits(fold: Fold, edits: Sequence[EditRecord], stored: Stored) -> Made
     if not edits:
         return Made((), Receipt(0, 0, fold.n))
     records: list[AnyRecord] = []
+    media: list[Part] = []
     for edit in edits:
+        media += _media(fold, edit)
         records.append(_with_digest(fold, edit))
         fold.apply(records[-1])
     loose = fold.stubs.loose
     resolved = fold.stubs.resolve(loose, fold.cutoff, stored, fold.digest) if loose else []
     if resolved:
-        record = StubsRecord(fold.n, tuple(resolved))
-        fold.apply(record)
-        records.append(record)
+        records.append(StubsRecord(fold.n, tuple(resolved)))
+        fold.apply(records[-1])
     first = min([edit.first for edit in edits] + [stub.seq for stub in resolved])
-    return Made(
-        tuple(records),
-        Receipt(before - fold.estimate, sum(fold.tokens[first:]), first),
-    )
+    for removal in removals(fold, first):
+        records.append(removal)
+        fold.apply(removal)
+    receipt = Receipt(before - fold.estimate, sum(fold.tokens[first:]), first, tuple(media))
+    return Made(tuple(records), receipt)
+
+
+def _media(fold: Fold, edit: EditRecord) -> Iterator[Part]:
+    """What an edit hides that is no text. In its own place a reply keeps everything else."""
+    if edit.op == "rewrite" and edit.part >= 0:
+        return
+    for seq in range(edit.first, edit.end):
+        if fold.view.shows(seq) and seq not in fold.view.bodies:
+            yield from (part for part in fold.entries[seq].parts if part.kind in MEDIA_KINDS)
 
 
 def _is_shown(fold: Fold, edit: EditRecord) -> bool:
@@ -158,14 +172,7 @@ def rewrite(fold: Fold, sections: Sections, named: str, old: str, new: str) -> E
             code="edit.many_matches",
             path="old",
         )
-    text = place.text.replace(old, new)
-    if not text.strip() and (place.part >= 0 or section.run is not None):
-        raise EditError(
-            f"the text of {section.id} cannot be empty; remove the section instead",
-            code="edit.no_match",
-            path="new",
-        )
-    return put(fold, section, place, text)
+    return put(fold, section, place, place.text.replace(old, new))
 
 
 def _refuse_reasoning(fold: Fold, section: Section, old: str) -> None:
@@ -190,10 +197,16 @@ def put(fold: Fold, section: Section, place: Place, text: str) -> EditRecord:
     """The edit that shows another text at a place.
 
     Raises:
-        EditError: `edit.protected` for a turn whose reasoning is signed: the provider takes it as
-            one piece.
+        EditError: `edit.no_match` for an empty text, which providers refuse; `edit.protected` for a
+            turn whose reasoning is signed: the provider takes it as one piece.
     """
     text = whole_characters(text)
+    if not text.strip():
+        raise EditError(
+            f"a text of {section.id} cannot be empty; remove the section instead",
+            code="edit.no_match",
+            path="text",
+        )
     if section.run is not None:
         return _substitution(fold, "replace", section.first, section.end, text)
     seq = place.seq

@@ -63,10 +63,6 @@ class Sections:
         self.all = self._cut()
         self._by_id = {section.id: index for index, section in enumerate(self.all)}
 
-    def upto(self, last: int) -> Sections:
-        """The sections as they were when `last` was the seq of the last entry. O(entries)."""
-        return Sections(self._fold, protect_first_user=self._protects, last=last)
-
     def span(self, named: str) -> list[Section]:
         """The sections of a name (`S3`), of a span of names (`S3..S6`) or of a list (`S3, S4`).
 

@@ -54,6 +54,7 @@ class MarkerTexts(msgspec.Struct, frozen=True):
 
     elided: str
     media: str
+    count: str
     image: tuple[str, str]
     document: tuple[str, str]
     other: tuple[str, str]
@@ -296,6 +297,8 @@ class EditingTexts(msgspec.Struct, frozen=True):
     protected: str
     freed: str
     added: str
+    gone: str
+    separator: str
     same: str
     original: str
     recall_chars: int
@@ -303,6 +306,7 @@ class EditingTexts(msgspec.Struct, frozen=True):
     readout: str
     readout_code: str
     refused: str
+    lost: str
     applied: str
     needs: str
     prompt: tuple[str, ...]

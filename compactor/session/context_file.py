@@ -2,14 +2,15 @@
 
 It holds a whole conversation, so its directory is 0700 and it is 0600, made anew by rename at every
 write; whatever was put in its place (a link, a FIFO, a directory, somebody else's file) is replaced
-and not read. Where a system lacks these calls (Windows), what holds is said in docs/editing.md.
-Specification: DESIGN section 8, seed 004.
+and not read, in the place of the directory too. What holds on Windows, which lacks some of these
+calls, is said in docs/editing.md. Specification: DESIGN section 8, seed 004.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -22,6 +23,8 @@ from compactor.core.errors import EditError, StoreError
 NAME = "context.txt"
 MOST = 64 * 1024 * 1024
 """Bytes of a file that is read back."""
+_OURS = f".{NAME}."
+"""What our own names beside it begin with."""
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -53,15 +56,9 @@ def write(folder: str, text: str) -> str:
     path = path_in(folder)
     data = text.encode("utf-8", "surrogatepass")
     try:
+        _make(folder)
         with _opened(folder) as place:
-            _put_aside(place)
-            temporary = f".{NAME}.{os.getpid()}"
-            with suppress(FileNotFoundError):
-                place.remove(temporary)
-            handle = place.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            place.rename(temporary, NAME)
+            place.put(data)
     except OSError as error:
         raise _unwritable(path, error) from error
     return path
@@ -110,10 +107,9 @@ def modes(folder: str) -> tuple[int, int]:
 
 
 def remove(folder: str) -> None:
-    """Remove the file and its directory, as far as they are ours."""
-    with suppress(OSError):
-        with _opened(folder) as place, suppress(OSError):
-            place.remove(NAME)
+    """Remove the directory with the file and all that a tool made beside it, if it is ours."""
+    with suppress(OSError), _opened(folder) as place:
+        place.clear()
         os.rmdir(folder)
 
 
@@ -127,31 +123,85 @@ class _Place:
     def open(self, name: str, flags: int) -> int:
         return os.open(self._at(name), flags, 0o600, dir_fd=self._handle)
 
-    def remove(self, name: str) -> None:
-        os.unlink(self._at(name), dir_fd=self._handle)
+    def put(self, data: bytes) -> None:
+        """Put the file there, whole or not at all."""
+        temporary, aside = _own_name(), _own_name()
+        handle = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                _set_private(handle, 0o600)
+                file.write(data)
+            if self._is_directory(NAME):  # a rename replaces everything else
+                self._rename(NAME, aside)
+                self._remove(aside)
+            self._rename(temporary, NAME)
+        except BaseException:
+            self._remove(temporary)
+            raise
 
-    def rename(self, old: str, new: str) -> None:
+    def clear(self) -> None:
+        """Remove everything."""
+        for name in os.listdir(self._folder if self._handle is None else self._handle):
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        """Remove what lies there, however deep, as far as it can be."""
+        waiting = [name]
+        while waiting:
+            name = waiting.pop()
+            with suppress(OSError):
+                if self._is_directory(name):
+                    waiting += self._taken_apart(name)
+                else:
+                    os.unlink(self._at(name), dir_fd=self._handle)
+
+    def _taken_apart(self, name: str) -> list[str]:
+        """Remove a folder; what is in it is put beside it, under the names that are given back."""
+        if self._handle is None:
+            shutil.rmtree(self._at(name))
+            return []
+        inside = os.open(name, os.O_RDONLY | _DIRECTORY | _NOFOLLOW, dir_fd=self._handle)
+        try:
+            moved = {entry: _own_name() for entry in os.listdir(inside)}
+            for entry, own in moved.items():
+                os.rename(entry, own, src_dir_fd=inside, dst_dir_fd=self._handle)
+        finally:
+            os.close(inside)
+        os.rmdir(name, dir_fd=self._handle)
+        return list(moved.values())
+
+    def _rename(self, old: str, new: str) -> None:
         os.replace(self._at(old), self._at(new), src_dir_fd=self._handle, dst_dir_fd=self._handle)
 
-    def is_directory(self, name: str) -> bool:
+    def _is_directory(self, name: str) -> bool:
         try:
             facts = os.stat(self._at(name), dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return stat.S_ISDIR(facts.st_mode)
 
-    def clear(self, name: str) -> None:
-        shutil.rmtree(self._at(name), dir_fd=self._handle)
-
     def _at(self, name: str) -> str:
         return name if self._handle is not None else str(Path(self._folder) / name)
 
 
-@contextmanager
-def _opened(folder: str) -> Iterator[_Place]:
-    """The directory, if it is one of ours; a lost one is made again."""
+def _own_name() -> str:
+    """A name that nobody can have put something at."""
+    return f"{_OURS}{secrets.token_hex(8)}"
+
+
+def _make(folder: str) -> None:
+    """The directory, if it is lost; what of ours stands in its place goes."""
+    with suppress(FileNotFoundError):
+        facts = os.lstat(folder)
+        if not stat.S_ISDIR(facts.st_mode) and _is_ours(facts):
+            os.unlink(folder)
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[_Place]:
+    """The directory, if it is one of ours."""
     facts = os.lstat(folder)
     if not stat.S_ISDIR(facts.st_mode) or not _is_ours(facts):
         raise PermissionError(1, "its directory is not ours", folder)
@@ -162,16 +212,16 @@ def _opened(folder: str) -> Iterator[_Place]:
     try:
         if not _is_ours(os.fstat(handle)):
             raise PermissionError(1, "its directory is not ours", folder)
-        os.fchmod(handle, 0o700)
+        _set_private(handle, 0o700)
         yield _Place(folder, handle)
     finally:
         os.close(handle)
 
 
-def _put_aside(place: _Place) -> None:
-    """A rename replaces everything but a directory."""
-    if place.is_directory(NAME):
-        place.clear(NAME)
+def _set_private(handle: int, mode: int) -> None:
+    """Permissions that no umask changes."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, mode)
 
 
 def _is_ours(facts: os.stat_result) -> bool:

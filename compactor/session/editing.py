@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from compactor.core import mirror, mirror_changes, revise
+from compactor.core import mirror, mirror_changes, mirror_file, revise
 from compactor.core.diff import unified
 from compactor.core.errors import EditError
 from compactor.core.fold import Fold
+from compactor.core.marker import media_words
 from compactor.core.model import Entry
 from compactor.core.records import (
     AnyRecord,
     DeclinedRecord,
     EditRecord,
     PassRecord,
+    ReasoningRecord,
     RewindRecord,
     StubsRecord,
     SummaryRecord,
@@ -30,8 +32,13 @@ from compactor.session.kept import Kept
 from compactor.session.originals import text_of
 from compactor.store import Transaction
 
-_REVISIONS = (EditRecord, PassRecord, StubsRecord, SummaryRecord, RewindRecord)
-"""Records that change what was shown before: a file written before one of them is stale."""
+_EDITS = (EditRecord, SummaryRecord, RewindRecord)
+"""Records that move the sections: a file written before one of them is stale."""
+_PASSES = (PassRecord, StubsRecord, ReasoningRecord)
+"""Records that change what stands in sections: a file written before one is read as of then."""
+_REVISIONS = (*_EDITS, PassRecord, StubsRecord)
+Stand = Callable[[Sequence[AnyRecord] | None], tuple[Fold, list[AnyRecord]]]
+"""The fold over the branch, of a journal or (None) as it is, and the journal, begun if need be."""
 Maker = Callable[[Fold, Sections], Sequence[EditRecord]]
 
 
@@ -52,14 +59,14 @@ class Editor:
 
     Args:
         kept: what the session knows.
-        stand: the fold over the branch as it is, and the records of a journal that begins.
+        stand: see `Stand`.
         protect_first_user: as in the policy.
     """
 
     def __init__(
         self,
         kept: Kept,
-        stand: Callable[[], tuple[Fold, list[AnyRecord]]],
+        stand: Stand,
         *,
         protect_first_user: bool,
     ) -> None:
@@ -70,7 +77,7 @@ class Editor:
 
     def sections(self) -> list[Section]:
         """The map of the context."""
-        return self._cut(self._stand()[0]).all
+        return self._cut(self._stand(None)[0]).all
 
     def map_text(self) -> str:
         """The map as the model reads it."""
@@ -98,7 +105,7 @@ class Editor:
 
     def recall(self, named: str) -> str:
         """The originals of a section, bounded, at the tail of the context."""
-        fold, _ = self._stand()
+        fold, _ = self._stand(None)
         section = self._cut(fold).one(named)
         texts = self._texts
         lines = []
@@ -113,7 +120,7 @@ class Editor:
 
     def diff(self, named: str) -> str:
         """The unified diff of a section against its originals."""
-        fold, _ = self._stand()
+        fold, _ = self._stand(None)
         section = self._cut(fold).one(named)
         entries = fold.entries[section.first : section.end]
         old = "\n".join(map(self._original, entries))
@@ -125,15 +132,20 @@ class Editor:
 
     def file(self, session: str) -> str:
         """The context file."""
-        fold, _ = self._stand()
+        fold, _ = self._stand(None)
         return mirror.write(fold, self._cut(fold), self._base(session, fold))
 
     def apply_file(self, text: str, session: str) -> Edited:
         """Make the changes that a context file shows."""
 
+        first, *lines = mirror_file.lines_of(text)
+
         def make(fold: Fold, sections: Sections) -> list[EditRecord]:
-            base = self._base(session, fold)
-            return mirror_changes.changes(text, fold, sections, base, self._texts)
+            base = mirror_file.base_of(first, session)
+            written = self._as_written(base, fold)
+            cut = self._cut(written, base.last)
+            current = mirror_changes.Current(fold, sections)
+            return mirror_changes.changes(lines, written, cut, current, self._texts)
 
         edited = self._edit(make)
         return edited if edited.changed else Edited("", None)
@@ -144,13 +156,13 @@ class Editor:
 
     def estimate(self) -> int:
         """Tokens of the view as it stands."""
-        return self._stand()[0].estimate
+        return self._stand(None)[0].estimate
 
     def _edit(self, make: Maker) -> Edited:
         """One batch on the view as it stands."""
 
         def write(tx: Transaction) -> Edited | EditError:
-            fold, begun = self._stand()
+            fold, begun = self._stand(None)
             try:
                 edits = make(fold, self._cut(fold))
             except EditError as error:
@@ -161,6 +173,8 @@ class Editor:
                 return Edited(self._texts.same, made.receipt)
             known = len(self._kept.records)
             self._kept.record(tx, *begun[known:], *made.records)
+            state = self._kept.state
+            self._kept.put(tx, state.fallen(fold.estimate + state.since, fold.rules.window))
             self._kept.then(lambda: self._shown_by(fold))
             return Edited(self._receipt(made.receipt), made.receipt, changed=True)
 
@@ -179,19 +193,44 @@ class Editor:
     def _receipt(self, receipt: Receipt) -> str:
         texts = self._texts
         form = texts.freed if receipt.freed >= 0 else texts.added
-        return form.format(freed=f"{abs(receipt.freed):,}", reread=f"{receipt.reread:,}")
+        said = form.format(freed=f"{abs(receipt.freed):,}", reread=f"{receipt.reread:,}")
+        gone = texts.separator.join(media_words(receipt.media, loop().marker))
+        return said + (texts.gone.format(media=gone) if gone else "")
 
     def _more(self, section: Section) -> str:
         texts = self._texts
         more = texts.stands_for.format(span=section.stands_for) if section.stands_for else ""
         return more + (texts.protected.format(why=section.protected) if section.protected else "")
 
-    def _cut(self, fold: Fold) -> Sections:
-        return Sections(fold, protect_first_user=self._protect)
+    def _cut(self, fold: Fold, last: int | None = None) -> Sections:
+        return Sections(fold, protect_first_user=self._protect, last=last)
 
     def _base(self, session: str, fold: Fold) -> mirror.Base:
         revision = sum(isinstance(record, _REVISIONS) for record in self._kept.records)
         return mirror.Base(session, revision, fold.labels[-1] if fold.n else -1)
+
+    def _as_written(self, base: mirror.Base, fold: Fold) -> Fold:
+        """The fold that a file was written from: as it is, but for passes made since.
+
+        Raises:
+            EditError: `edit.damaged_header`, `edit.stale`.
+        """
+        records = self._kept.records
+        places = [i for i, record in enumerate(records) if isinstance(record, _REVISIONS)]
+        if base.revision > len(places) or base.last >= self._kept.next_seq:
+            raise mirror_file.damaged("the first line says what was never written")
+        since = places[base.revision :]
+        is_moved = any(isinstance(records[place], _EDITS) for place in since)
+        if is_moved or base.last not in (-1, *fold.labels):
+            raise EditError(
+                "the context was revised since this file was written; read it again and edit that",
+                code="edit.stale",
+                path="file",
+            )
+        if not since:
+            return fold
+        later = (record for record in records[since[0] :] if not isinstance(record, _PASSES))
+        return self._stand([*records[: since[0]], *later])[0]
 
     def _original(self, entry: Entry) -> str:
         """An entry as it was: of a result all that was stored."""

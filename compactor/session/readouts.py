@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compactor.core.fold import Fold
-from compactor.core.journal import active
 from compactor.core.model import Call
 from compactor.core.policy import Policy
 from compactor.core.records import AnyRecord, ReadoutRecord
@@ -42,8 +41,8 @@ def readout(
         passes=rules.acts,
     )
     before, after = _count(kept, fold, asked, body)
-    kept.put(tx, kept.state.counted(after - fold.estimate))
-    share = _passed(kept, before, after, rules.window, shares)
+    told, share = _passed(kept.state.told, before, after, rules.window, shares)
+    kept.put(tx, kept.state.counted(after - fold.estimate).telling(told))
     if share is None:
         return ""
     if kept.begun:
@@ -62,15 +61,22 @@ def _count(kept: Kept, fold: Fold, asked: Call, body: str) -> tuple[int, int]:
     return before, before + measure.rewritten(body)
 
 
-def _passed(kept: Kept, before: int, after: int, window: int, shares: Sequence[int]) -> int | None:
-    """The share that is to be told; None mostly."""
-    standing = active(kept.records).records
-    told = max((r.share for r in standing if isinstance(r, ReadoutRecord)), default=0)
-    was, now = before * 1000 // window, after * 1000 // window
-    if was < told:
-        told = max((share for share in shares if share <= was), default=0)
-    passed = max((share for share in shares if share <= now), default=0)
-    return passed if passed > told else None
+def _passed(
+    told: int, before: int, after: int, window: int, shares: Sequence[int]
+) -> tuple[int, int | None]:
+    """The share that a result takes the context past and that is to be told; None mostly.
+
+    Each is told once, and again after the context was below it.
+
+    Args:
+        told: up to which share the model was told; before, after: tokens.
+
+    Returns:
+        up to which it is told now, and the share.
+    """
+    told = min(told, before * 1000 // window)
+    passed = max((share for share in shares if share <= after * 1000 // window), default=0)
+    return (passed, passed) if passed > told else (told, None)
 
 
 def _shares(

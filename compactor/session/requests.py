@@ -85,10 +85,12 @@ class Requests:
         def write(tx: Transaction, decided: tuple[Outcome, str, _New]) -> None:
             outcome, format_name, new = decided
             kept.keep(tx, *new)
-            kept.put(tx, kept.state.prepared_at(tx.next_number))
+            state = kept.state.prepared_at(tx.next_number)
             added = outcome.journal.records[len(kept.records) :]
             if added:
                 kept.record(tx, *added)
+                state = state.fallen(outcome.report.tokens_after, outcome.report.window)
+            kept.put(tx, state)
             self._describe(tx, format_name, outcome)
             kept.then(lambda: kept.work_on(outcome.journal))
 
@@ -110,17 +112,22 @@ class Requests:
 
         kept.decide(decide, write)
 
-    def stand(self) -> tuple[Fold, list[AnyRecord]]:
-        """The fold over the branch as it is, and the journal's records, begun if need be."""
+    def stand(self, records: Sequence[AnyRecord] | None = None) -> tuple[Fold, list[AnyRecord]]:
+        """The fold over the branch, and the journal's records, begun if need be.
+
+        Args:
+            records: of another journal; None stands for the session's as it is.
+        """
         kept = self._kept
-        fold = kept.fold()
+        fold = kept.fold() if records is None else None
         if fold is not None and fold.labels == kept.branch.seqs:
             if learn(fold, kept.records):
                 return fold, kept.records
             kept.forget()
         entries, labels = kept.entries(), kept.branch.seqs
         own = Own(entries, labels, kept.text_of_result, frozenset(), self._session)
-        resumed = stand(Journal(kept.records), self.policy, self._asked(Asked()), own)
+        journal = Journal(kept.records if records is None else records)
+        resumed = stand(journal, self.policy, self._asked(Asked()), own)
         return resumed.fold, resumed.records
 
     def settled(self, tx: Transaction) -> Sequence[AnyRecord]:

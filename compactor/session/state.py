@@ -45,6 +45,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: of the context file; "" where there is none.
     prepared: number of the first result that was inserted since the last request.
     since: tokens of those results and their calls, counted where the model is told of them.
+    told: share of the window, per mille, up to which the model was told how full it is.
     emptied: a summary came since the last request: no result of before may be named.
     written: digests of the context file as it is written, and as it was before that.
     """
@@ -58,6 +59,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     folder: str = ""
     prepared: int = 1
     since: int = 0
+    told: int = 0
     emptied: bool = False
     written: tuple[str, ...] = ()
 
@@ -80,6 +82,14 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def counted(self, tokens: int) -> State:
         return msgspec.structs.replace(self, since=tokens)
+
+    def telling(self, share: int) -> State:
+        """The state when the model is told of a share."""
+        return msgspec.structs.replace(self, told=share)
+
+    def fallen(self, tokens: int, window: int) -> State:
+        """The state after a record that leaves so many tokens: shares above are told again."""
+        return self.telling(min(self.told, tokens * 1000 // window))
 
     def writing(self, digest: str) -> State:
         """The state before the context file is written."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from compactor.core.errors import InputError
-from compactor.core.journal import (
+from compactor.core.journal import Journal
+from compactor.core.records import (
     EditRecord,
     Header,
-    Journal,
     OverflowRecord,
     PassRecord,
     ReasoningRecord,
