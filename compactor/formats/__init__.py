@@ -13,6 +13,7 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.formats.adp_standard import AdpStandard
+from compactor.formats.amp import Amp
 from compactor.formats.anthropic import Anthropic
 from compactor.formats.atif import Atif
 from compactor.formats.bedrock import Bedrock
@@ -27,6 +28,7 @@ from compactor.formats.factory_droid import FactoryDroid
 from compactor.formats.gemini import Gemini
 from compactor.formats.gemini_cli import GeminiCli
 from compactor.formats.gemini_stream import GeminiStream
+from compactor.formats.goose import Goose
 from compactor.formats.http_bodies import Http
 from compactor.formats.inspect_ai import InspectAi
 from compactor.formats.kimi_cli import KimiCli
@@ -61,7 +63,7 @@ __all__ = ["FORMATS", "detect", "lens", "unknown"]
 
 _LENSES: tuple[Lens, ...] = (
     *(QwenCode(), ClaudeCode(), Codex(), OpenCode(), Pi(), OpenClaw()),
-    *(GeminiCli(), GeminiStream(), Cline(), CopilotCli(), KimiCli(), KimiLegacy()),
+    *(GeminiCli(), GeminiStream(), Amp(), Goose(), Cline(), CopilotCli(), KimiCli(), KimiLegacy()),
     *(Entries(),),
     *(Http(), OpenHandsLlmLog(), CopilotChatReplay(), Atif()),
     *(OpenHandsEvents(), OpenHandsMessages(), AdpStandard(), InspectAi()),
