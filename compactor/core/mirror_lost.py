@@ -8,7 +8,7 @@ part goes whole, or not at all. Specification: DESIGN section 8 (The context fil
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -136,13 +136,20 @@ def _refuse_joined(changed: _Changed) -> None:
 
 
 def _added(changed: _Changed) -> list[str]:
-    """The lines from the first one that is another on, without empty ones at the end."""
-    pairs = zip(changed.was, changed.said, strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    added = list(changed.said[shared:])
+    """The lines that are others now, without those kept around them and empty ones at the end."""
+    was, said = list(changed.was), list(changed.said)
+    shared = _shared(was, said)
+    was, said = was[shared:], said[shared:]
+    added = said[: len(said) - _shared(reversed(was), reversed(said))]
     while added and not added[-1].strip():
         added.pop()
     return added
+
+
+def _shared(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many lines are the same from the beginning on."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _loose(header: str) -> EditError:

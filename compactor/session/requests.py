@@ -130,15 +130,15 @@ class Requests:
         resumed = stand(journal, self.policy, self._asked(Asked()), own)
         return resumed.fold, resumed.records
 
-    def settled(self, tx: Transaction) -> Sequence[AnyRecord]:
-        """The journal with its header, fitting the branch: what was observed may depart from it."""
-        kept, (_, records) = self._kept, self.stand()
+    def settled(self, tx: Transaction) -> tuple[Fold, Sequence[AnyRecord]]:
+        """The same, the journal with its header: what was observed may depart from it."""
+        kept, (fold, records) = self._kept, self.stand()
         kept.record(tx, *records[len(kept.records) :])
-        return records
+        return fold, records
 
     def begun(self, tx: Transaction) -> Sequence[AnyRecord]:
-        """The same where the journal has begun; else none."""
-        return self.settled(tx) if self._kept.begun else ()
+        """The journal where it has begun, fitting the branch; else none."""
+        return self.settled(tx)[1] if self._kept.begun else ()
 
     def _asked(self, asked: Asked) -> Asked:
         """What is asked, and what the session says each time."""

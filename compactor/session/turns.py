@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compactor.core.bound import removals
 from compactor.core.errors import InputError
 from compactor.core.facts import Facts
+from compactor.core.fold import Fold
 from compactor.core.journal import active
 from compactor.core.records import AnyRecord, PassRecord, RewindRecord, Standing, SummaryRecord
 from compactor.core.sections import boundaries, outstanding
@@ -21,13 +23,18 @@ from compactor.store import StoredEntry, Transaction
 
 
 def summarise(
-    kept: Kept, tx: Transaction, text: str, upto: int | None, records: Sequence[AnyRecord]
+    kept: Kept,
+    tx: Transaction,
+    text: str,
+    upto: int | None,
+    stands: tuple[Fold, Sequence[AnyRecord]],
 ) -> str:
     """Hide what lies below a seq behind a summary and the table of the files read there.
 
     Args:
-        records: the journal, which has its header and fits the branch.
+        stands: the fold over the branch, and the journal, which has its header and fits it.
     """
+    fold, records = stands
     standing = active(records).records
     wanted = len(kept.branch) if upto is None else kept.position(upto)
     end = _section_start(kept, wanted, view_of(standing))
@@ -35,7 +42,7 @@ def summarise(
     if not end:  # nothing lies below
         return shown
     below = tuple(kept.branch.digests[_cutoff(standing) : end])
-    kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below))
+    kept.record(tx, SummaryRecord(len(kept.branch), end, shown, below), *removals(fold, end))
     state = kept.state.summarised_upto(kept.seq_at(end))
     kept.put(tx, state.prepared_at(tx.next_number, emptied=True))
     kept.then(lambda: kept.book.prepared(frozenset()))
