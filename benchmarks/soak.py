@@ -102,9 +102,7 @@ def run(size: Size, seed: int = 1) -> Soaked:
     return Soaked(answered, kills, time.perf_counter() - start, wrong)
 
 
-def _nursed(
-    folder: Path, size: Size, worker: int, seed: int, told: list[tuple[int, str]]
-) -> None:
+def _nursed(folder: Path, size: Size, worker: int, seed: int, told: list[tuple[int, str]]) -> None:
     """Start a process until it ends by itself."""
     rng = random.Random(f"{seed} parent {worker}")
     given = [str(each) for each in (folder, worker, size.inserts, size.looks, seed)]
@@ -121,7 +119,9 @@ def _nursed(
         if said or process.returncode != -signal.SIGKILL:
             break
         kills += 1
-    told.append((kills, said or (f"a process ended with {process.returncode}" * bool(process.returncode))))
+    if not said and process.returncode:
+        said = f"a process ended with {process.returncode}"
+    told.append((kills, said))
 
 
 # what a process does

@@ -114,7 +114,7 @@ def _say(builder: Builder, content: Sequence[Any], at: Path, *, is_turn: bool) -
 
 
 def _asks(block: Any) -> bool:
-    return field(block, "type") == _ASKED
+    return bool(field(block, "type") == _ASKED)
 
 
 def _call(block: Any, at: Path) -> Call:

@@ -1,7 +1,7 @@
 """What a result says of the window at its end, when it takes the context past a share of it.
 
-Each share is told once, and again after the context fell below it. Specification: DESIGN
-section 8, seed 004.
+Each share is told once, and again after a record that left less (`State.fallen`). Specification:
+DESIGN section 8, seed 004.
 """
 
 from __future__ import annotations
@@ -64,12 +64,10 @@ def _count(kept: Kept, fold: Fold, asked: Call, body: str) -> tuple[int, int]:
 def _passed(
     told: int, before: int, after: int, window: int, shares: Sequence[int]
 ) -> tuple[int, int | None]:
-    """The share that a result takes the context past and that is to be told; None mostly.
-
-    Each is told once, and again after the context was below it.
+    """The share that is to be told; None mostly.
 
     Args:
-        told: up to which share the model was told; before, after: tokens.
+        told: up to which share the model was told.
 
     Returns:
         up to which it is told now, and the share.

@@ -113,7 +113,7 @@ class Requests:
         kept.decide(decide, write)
 
     def stand(self, records: Sequence[AnyRecord] | None = None) -> tuple[Fold, list[AnyRecord]]:
-        """The fold over the branch, and the journal's records, begun if need be.
+        """The fold over the branch as it is, and the journal's records, begun if need be.
 
         Args:
             records: of another journal; None stands for the session's as it is.

@@ -31,7 +31,7 @@ from compactor.session import definitions, recalls, turns
 from compactor.session.calls import call_of
 from compactor.session.editing import Edited, Editor
 from compactor.session.kept import Kept
-from compactor.session.mirrored import ContextFile
+from compactor.session.live_file import LiveFile
 from compactor.session.readouts import readout
 from compactor.session.requests import Requests
 from compactor.session.state import Mark
@@ -69,7 +69,7 @@ class Session:
         self._kept = Kept(store.session(session_id, create=create))
         policy = policy or Policy()
         self._requests = Requests(self._kept, session_id, policy, format, counter, models)
-        self._file = ContextFile(self._kept, session_id, lambda: self.editor, context_dir)
+        self._file = LiveFile(self._kept, session_id, context_dir)
         self._forgets = False
 
     @classmethod
@@ -164,7 +164,7 @@ class Session:
         """
         asked = call_of(call)
         if not self.policy.hygiene:
-            return output
+            return self.after_call(call, output)
         given = hygiene.Insertion(
             tool=asked.name,
             arguments=asked.arguments,
@@ -176,7 +176,7 @@ class Session:
         )
 
         with self._lock:
-            told = self._file.answer() if self.policy.editing else ""
+            told = self._file.answer(self.editor) if self.policy.editing else ""
             return self._kept.write(lambda tx: self._inserted(tx, asked, given, told))
 
     def _inserted(self, tx: Transaction, asked: Call, given: hygiene.Insertion, told: str) -> Any:
@@ -326,7 +326,7 @@ class Session:
             StoreError: `store.unwritable`.
         """
         with self._lock:
-            return self._file.write()
+            return self._file.write(self.editor)
 
     def after_call(self, call: Any, result: Any) -> Any:
         """The result of a call with what it did to the context file, and how full the window is.
@@ -340,7 +340,7 @@ class Session:
         with self._lock:
             if not self.policy.editing:
                 return result
-            told = self._file.answer()
+            told = self._file.answer(self.editor)
             output = hygiene.output_of(result)
 
             def write(tx: Transaction) -> Any:
@@ -374,7 +374,7 @@ class Session:
             EditError: they were refused; the file is written anew.
         """
         with self._lock:
-            return self._file.apply(text, during_call=during_call)
+            return self._file.apply(self.editor, text, during_call=during_call)
 
     def delete(self) -> None:
         """Remove the session with all its originals, and its context file. For good."""
@@ -502,7 +502,7 @@ class Session:
         if not self.policy.editing:
             return outcome
         try:
-            self._file.write()
+            self._file.write(self.editor)
         except StoreError as error:
             found = Finding("context_file_not_written", error.message, error.path)
             report = outcome.report
