@@ -119,9 +119,9 @@ def _nursed(folder: Path, size: Size, worker: int, seed: int, told: list[tuple[i
         if said or process.returncode != -signal.SIGKILL:
             break
         kills += 1
-    if not said and process.returncode:
-        said = f"a process ended with {process.returncode}"
-    told.append((kills, said))
+    told.append(
+        (kills, said or (f"a process ended with {process.returncode}" * bool(process.returncode)))
+    )
 
 
 # what a process does

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import sqlite3
 import threading
 from pathlib import Path
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks import soak
 from compactor import AsyncSession, Session
 from compactor.core.errors import StoreError
+from compactor.session import requests
 from compactor.store import SqliteStore
 from tests.session_kit import KINDS, Pair
-from tests.session_workers import POLICY, Failing, Stubborn
+from tests.session_workers import POLICY, Failing, Filling, Patient, Stubborn
 from tests.store_kit import finished, run, start
 
 
@@ -42,6 +45,53 @@ def test_a_call_that_failed_at_any_step_is_made_again_as_if_it_had_not_been(
         folder.mkdir()
         Pair(folder, name, KINDS[kind], seed, lambda s: Stubborn(s, failing, rng)).run()
     assert failing.stopped > 3
+
+
+@pytest.mark.parametrize("kind", ["plain", "told, edits"])
+def test_a_call_that_found_the_disk_full_is_made_again_as_if_it_had_not_been(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, rng = Filling(), random.Random(kind)
+    monkeypatch.setattr(sqlite3, "connect", disk.connect)
+    for seed in range(3):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        Pair(folder, "entries", KINDS[kind], seed, lambda s: Patient(s, disk, rng)).run()
+    assert disk.filled > 3
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 4])
+def test_a_request_that_others_outrun_is_decided_on_what_they_left(
+    times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once too often they have to wait; else it is decided anew."""
+    entries = [{"kind": "user", "text": "go"}]
+    with (
+        Session.open(tmp_path / "s", "s", POLICY, format="entries") as session,
+        SqliteStore.open(tmp_path / "s", wait_ms=0) as hasty,
+    ):
+        other = Session(hasty, "s", POLICY, format="entries", create=False)
+        decide, left, texts = requests.decide_over, [times], list[str]()
+
+        def outrun(*args: Any) -> Any:
+            if left[0]:
+                left[0] -= 1
+                try:
+                    texts.append(other.insert(call(left[0]), f"out {left[0]}"))
+                except StoreError as error:
+                    texts.append(error.code)
+            return decide(*args)
+
+        monkeypatch.setattr(requests, "decide_over", outrun)
+        assert session.prepare(entries).request == entries
+        waits = times > 3
+        assert [text[:7] for text in texts] == ["[#0001]", "[#0002]", "[#0003]"][:times] + (
+            ["store.l"] * waits
+        )
+        assert session.kept.state.prepared == min(times, 3) + 1
+        assert session.insert(call(9), "mine")[:7] == f"[#{min(times, 3) + 1:04x}]"
+        assert other.insert(call(10), "last")[:7] == f"[#{min(times, 3) + 2:04x}]"
+        assert session._store.verify() == []  # type: ignore[attr-defined]
 
 
 def test_a_failed_insert_and_a_failed_request_change_nothing(
@@ -87,8 +137,17 @@ if hasattr(os, "fork"):
         tmp_path: Path,
     ) -> None:
         told = run(KILLED, tmp_path)
-        assert told.pop("kills") > 8
-        assert told == {"findings": [], "numbers": True, "lost": 0, "seqs": True}
+        assert told.pop("kills") > 12
+        assert told.pop("markers") > 5
+        assert told == {"findings": [], "numbers": True, "lost": 0, "seqs": True, "wrong": []}
+
+
+if hasattr(signal, "SIGKILL"):
+
+    def test_processes_that_are_killed_at_any_step_leave_what_they_were_answered() -> None:
+        done = soak.run(soak.Size(processes=2, inserts=30, looks=900, seconds=0))
+        assert (done.answered, done.wrong) == (60, [])
+        assert done.kills > 1
 
 
 INSERTS = """

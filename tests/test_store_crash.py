@@ -59,6 +59,34 @@ def test_a_write_that_is_stopped_at_any_step_leaves_no_trace(
     assert stopped > 200
 
 
+def test_indexing_that_is_stopped_at_any_step_is_no_error_and_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "SLICE_CHARS", 500)
+    monkeypatch.setattr(index, "SEARCHED_CHARS", 0)
+    path, steps, stopped = tmp_path / "store", 0, 0
+    with SqliteStore.open(path) as store:
+        filled(store)
+        for _ in range(3):
+            write_all(store.session("one"))
+        while True:
+            with store._connections.reading() as db:
+                (waits,) = db.execute("SELECT waiting_chars FROM session").fetchone()
+            if not waits:
+                break
+            steps += 41
+            left = iter(range(steps, -1, -1))
+            with SqliteStore.open(path) as other:
+                session = other.session("one")
+                with other._connections.alone() as db:
+                    db.set_progress_handler(lambda: next(left, 1) == 0, 1)  # noqa: B023
+                session._catch_up(0)
+            stopped += 1
+            assert store.verify() == [], steps
+        assert stopped > 10
+        assert len(store.session("one").search("line", limit=50).hits) == 3
+
+
 KILLED = """
     import json, sys
     from pathlib import Path
