@@ -64,15 +64,29 @@ def _cut(transcript: Transcript, count: int) -> Any:
     """The recording as it was before entry `count`."""
     if count == len(transcript.entries):
         return transcript.root
-    at = _message_index(transcript.entries[count])
-    if isinstance(transcript.root, list):
-        return transcript.root[:at]
-    return {**transcript.root, "messages": transcript.root["messages"][:at]}
+    return _before(transcript.root, transcript.entries[count].at)
 
 
-def _message_index(entry: Entry) -> int:
-    """Which message or line an entry is in."""
-    return next(step for step in entry.at if isinstance(step, int))
+def _before(node: Any, place: Sequence[int | str]) -> Any:
+    """What stands before a place: lists end there, all else stays as it is."""
+    if not place:
+        return node
+    step, *rest = place
+    if not isinstance(step, int):
+        return {**node, step: _before(node[step], rest)}
+    is_inside = any(isinstance(later, int) and later > 0 for later in rest)
+    return [*node[:step], _before(node[step], rest)] if is_inside else list(node[:step])
+
+
+def _message_index(messages: Sequence[Any], root: Any, entry: Entry) -> int:
+    """Which of the native messages an entry is in."""
+    known = {id(message): index for index, message in enumerate(messages)}
+    node = root
+    for step in entry.at:
+        node = node[step]
+        if id(node) in known:
+            return known[id(node)]
+    raise AssertionError(f"entry at {entry.at} is in no message")
 
 
 def _request(
@@ -100,17 +114,20 @@ def _request(
 def _blocks(transcript: Transcript, outcome: Outcome) -> dict[int, list[str]]:
     """Message index → its entries: seq, kind, fate, tokens, and text."""
     shown = transcript.lens.read(outcome.request).entries
+    messages = transcript.lens.messages(outcome.request)
     blocks: dict[int, list[str]] = {}
     for fate, entry in zip(outcome.fates, shown, strict=True):
-        at = _message_index(entry)
+        at = _message_index(messages, outcome.request, entry)
         name = f" {fate.tool}" if fate.tool else ""
         head = f"  {fate.seq} {fate.kind}{name}, {fate.fate}, {fate.tokens} tokens"
-        blocks.setdefault(at, []).extend([head, *_text(entry, whole=fate.fate == "elided")])
+        blocks.setdefault(at, []).extend(
+            [head, *_text(entry, whole=fate.fate.startswith("elided"))]
+        )
     return blocks
 
 
 def _text(entry: Entry, *, whole: bool) -> Iterator[str]:
-    """What an entry says: all of what stands for an elided body, else how it begins."""
+    """What an entry says: all of what stands for what was elided, else how it begins."""
     texts = [entry.body] if entry.kind is Kind.TOOL else [part.text for part in entry.parts]
     texts += [f"{call.name} {call.arguments}" for call in entry.calls]
     for text in texts:
