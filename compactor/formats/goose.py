@@ -24,7 +24,8 @@ from compactor.formats.native import Edit
 from compactor.formats.recorded import items, left_behind, unanswered, unreadable
 
 _ASKED, _GIVEN = "toolRequest", "toolResponse"
-_SPEAKERS: Final = ("user", "assistant")
+_PROMPT: Final = ("user", "User")
+_TURN: Final = ("assistant", "Assistant")
 _HEAD: Final = ("working_dir", "message_count")
 """What the first line of a session says."""
 _VALUES: Final = ("value", "Ok")
@@ -83,12 +84,12 @@ class Goose(AddressedCalls):
 
 
 def _speaks(message: Any) -> bool:
-    is_known = text_field(message, "role").lower() in _SPEAKERS
+    is_known = text_field(message, "role") in (*_PROMPT, *_TURN)
     return is_known and isinstance(field(message, "content"), list)
 
 
 def _is_turn(message: Any) -> bool:
-    return text_field(message, "role").lower() == _SPEAKERS[1]
+    return text_field(message, "role") in _TURN
 
 
 def _is_own(block: Any) -> bool:
@@ -114,7 +115,7 @@ def _say(builder: Builder, content: Sequence[Any], at: Path, *, is_turn: bool) -
 
 
 def _asks(block: Any) -> bool:
-    return bool(field(block, "type") == _ASKED)
+    return text_field(block, "type") == _ASKED
 
 
 def _call(block: Any, at: Path) -> Call:
