@@ -178,6 +178,7 @@ def test_every_format_is_found_by_its_name(name):
         [{"role": 5}],
         [{"id": "msg_1", "role": "user", "time": {"created": 1}}],
         [{"id": "prt_1", "type": "reasoning", "text": "hm", "time": {"start": 1}}],
+        [{"id": "prt_2", "type": "compaction", "auto": True}],
         [{"type": "system", "content": "s"}, {"type": "reasoning", "summary": []}],
         [{"type": "init"}, {"type": "message", "role": "user", "content": "hi"}],
         {"contents": 3},

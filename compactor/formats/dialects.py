@@ -70,7 +70,7 @@ _CONVERSE_FIELDS = (
 )
 _CHAT_MODELS = ("gpt", "chatgpt", "o1", "o3", "o4")
 _THOUGHTS = ("summary", "content", "encrypted_content")
-"""Keys of which a reasoning item has one at least."""
+"""Keys of which an item of reasoning or of a compaction has one at least."""
 _RESPONSES_BLOCKS = ("input_text", "output_text", "input_image", "input_file")
 
 
@@ -144,7 +144,7 @@ def _is_responses(item: Any, kinds: Sequence[Any], item_types: Collection[str]) 
         has_text = isinstance(field(item, "content"), str)
         return has_text or any(kind in _RESPONSES_BLOCKS for kind in kinds)
     is_typed = isinstance(kind, str) and kind in item_types
-    if kind == "reasoning":  # a word of many programs
+    if kind in ("reasoning", "compaction"):  # words of many programs
         is_typed = any(field(item, key) is not None for key in _THOUGHTS)
     return is_typed or any(kind in _RESPONSES_BLOCKS for kind in kinds)
 
