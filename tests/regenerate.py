@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PARTS: Mapping[str, Callable[[], Iterator[str]]] = {
     "binding-models": tables.binding_models,
+    "break": tables.a_break,
     "commands": commands.commands,
     "fates": tables.fates,
     "format-names": tables.format_names,

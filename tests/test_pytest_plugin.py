@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,8 @@ def test_a_marker_says_what_may_pass(pytester: pytest.Pytester, settings: str) -
         ("2", "*has no setting 2: *"),
         ("breaks=-1", "@pytest.mark.cache_stability: breaks=-1 is no number from 0 on"),
         ("ignore='model'", "*ignore='model' is no list of names"),
+        ("ignore=['tol_choice']", "*ignore has no 'tol_choice': model, tools, *"),
+        ("apart='no'", "*apart='no' is neither True nor False"),
     ],
 )
 def test_a_marker_that_means_nothing_is_an_error(
@@ -340,7 +343,7 @@ def test_other():
     result = run(pytester, "--cache-stability-report", "out/report.json")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["cache stability: 2 tests in *report.json"])
-    good, bad = json.loads((pytester.path / "out/report.json").read_text("utf-8"))["tests"]
+    bad, good = json.loads((pytester.path / "out/report.json").read_text("utf-8"))["tests"]
     assert (good["test"], good["outcome"], good["requests"]) == (
         "test_it.py::test_good",
         "passed",
@@ -409,10 +412,12 @@ def test_a_run_without_the_fixture_imports_nothing_of_the_package(tmp_path: Path
 
 
 SNAPSHOT = """
+import pytest
 from harness import Harness
 from compactor.stability.snapshots import RequestStreamExtension
 
-def test_the_requests(cache_stability, snapshot):
+@pytest.mark.parametrize("name", ["plain", "Plain", "a/b", "a:b", "ü" * 300])
+def test_the_requests(cache_stability, snapshot, name):
     harness = Harness(cache_stability.record)
     harness.run(2)
     assert cache_stability == snapshot(extension_class=RequestStreamExtension)
@@ -423,22 +428,36 @@ def test_a_stream_is_kept_as_one_readable_file_and_a_change_shows(tmp_path: Path
     (tmp_path / "harness.py").write_text(HARNESS, "utf-8")
     (tmp_path / "test_it.py").write_text(SNAPSHOT, "utf-8")
     pytest_it = ("-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider")
-    assert python(tmp_path, *pytest_it).returncode == 1
-    written = python(tmp_path, *pytest_it, "--snapshot-update")
-    assert (written.returncode, "1 snapshot generated" in written.stdout) == (0, True)
-    kept = tmp_path / "__snapshots__" / "test_it" / "test_the_requests.txt"
-    text = kept.read_text("utf-8")
+    written = python(tmp_path, *pytest_it, "-W", "error", "--snapshot-update")
+    assert (written.returncode, "5 snapshots generated" in written.stdout) == (0, True)
+    kept = tmp_path / "__snapshots__" / "test_it"
+    names = sorted(path.name for path in kept.iterdir())
+    assert len({name.lower() for name in names}) == 5
+    assert [
+        name for name in names if not re.fullmatch(r"[\w.,=+\[\]-]{1,120}", name, re.ASCII)
+    ] == []
+    text = (kept / "test_the_requests[plain].txt").read_text("utf-8")
     assert [line for line in text.split("\n") if line.startswith(("===", "goes"))] == [
         "=== request 1, conversation 1: anthropic, 60 tokens (o200k_base)",
         "=== request 2, conversation 1: anthropic, 453 tokens (o200k_base)",
         "goes on from request 1",
     ]
-    assert python(tmp_path, *pytest_it).returncode == 0
     (tmp_path / "harness.py").write_text(HARNESS.replace("Be brief", "Be quick"), "utf-8")
+    shorter = SNAPSHOT.replace(', "ü" * 300', "")
+    (tmp_path / "test_it.py").write_text(shorter, "utf-8")
     changed = python(tmp_path, *pytest_it)
     assert changed.returncode == 1
     assert "-   | You fix builds. Be brief." in changed.stdout
     assert "+   | You fix builds. Be quick." in changed.stdout
+    assert "4 snapshots failed. 1 snapshot unused." in changed.stdout
+
+
+def test_without_syrupy_the_import_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "syrupy.py").write_text("raise ImportError('No module named syrupy')", "utf-8")
+    ran = python(tmp_path, "-c", "import compactor.stability.snapshots")
+    assert ran.stderr.rstrip().endswith(
+        "ImportError: snapshots of requests need syrupy: pip install 'transcript-compactor[pytest]'"
+    )
 
 
 def test_a_filter_on_a_snapshot_of_requests_is_refused() -> None:
@@ -448,24 +467,131 @@ def test_a_filter_on_a_snapshot_of_requests_is_refused() -> None:
         RequestStreamExtension().serialize([], exclude=lambda *_args: True)
 
 
-def test_the_sample_project_of_the_documentation_passes_and_its_faults_are_caught(
-    pytester: pytest.Pytester,
-) -> None:
-    sample = ROOT / "docs" / "sample_project"
-    for path in sample.rglob("*"):
+def test_the_sample_project_of_the_documentation_passes(tmp_path: Path) -> None:
+    copied(SAMPLE, tmp_path)
+    ran = python(tmp_path, "-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider", "-W", "error")
+    assert "4 passed" in ran.stdout, ran.stdout
+
+
+SAMPLE = ROOT / "docs" / "sample_project"
+
+
+def copied(folder: Path, into: Path) -> None:
+    for path in folder.rglob("*"):
         if path.suffix in (".py", ".txt", ".toml"):
-            target = pytester.path / path.relative_to(sample)
+            target = into / path.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
-    ran = python(pytester.path, "-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider")
-    assert ran.returncode == 0, ran.stdout
+
+
+def test_faults_in_the_sample_project_are_caught(pytester: pytest.Pytester) -> None:
+    copied(SAMPLE, pytester.path)
     harness = pytester.path / "harness.py"
     source = harness.read_text("utf-8")
     for right, wrong, said in SAMPLE_FAULTS:
         assert right in source
         harness.write_text("import json\n" + source.replace(right, wrong), "utf-8")
-        ran = python(pytester.path, "-m", "pytest", *PLUGIN, "-q", "-p", "no:cacheprovider")
-        assert (ran.returncode, said in ran.stdout) == (1, True), ran.stdout
+        result = run(pytester, "-k", "not as_they_are_sent")
+        assert result.ret == 1
+        result.stdout.fnmatch_lines([f"*{said}"])
+
+
+def test_the_first_example_of_the_page_works_by_copy_and_paste(pytester: pytest.Pytester) -> None:
+    page = (ROOT / "docs" / "pytest.md").read_text("utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    pytester.makepyfile(test_it=example)
+    run(pytester).assert_outcomes(passed=1)
+    clock = "f'It is 10:00:{len(history):02}.'"
+    pytester.makepyfile(test_it=example.replace('"You fix builds."', clock))
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["request 2 of 3 breaks * in its system prompt: a clock"])
+
+
+HYGIENE = """
+import unittest
+import pytest
+
+def ask(stream, second):
+    said = [{"role": "user", "content": "a"}]
+    stream.record({"system": f"It is 10:00:0{second}.", "messages": said})
+
+class TestOld(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def _stream(self, cache_stability):
+        self.stream = cache_stability
+
+    def test_failing(self):
+        ask(self.stream, 1)
+        ask(self.stream, 2)
+
+    def test_passing(self):
+        ask(self.stream, 1)
+
+@pytest.fixture
+def late(cache_stability):
+    yield ask(cache_stability, 1)
+    ask(cache_stability, 2)
+
+def test_a_fixture_that_sends_behind_the_test(late):
+    pass
+
+def test_a_fixture_behind_a_test_that_fails(late):
+    raise KeyError("of its own")
+
+def test_skipped(cache_stability):
+    pytest.skip("nothing is asked")
+
+@pytest.mark.xfail(strict=True)
+def test_expected(cache_stability):
+    ask(cache_stability, 1)
+    ask(cache_stability, 2)
+"""
+
+
+def test_tests_of_every_kind_are_checked_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(HYGIENE)
+    result = run(pytester)
+    result.assert_outcomes(passed=2, failed=2, errors=1, skipped=1, xfailed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_a_fixture_that_sends_behind_the_test*",
+            "request 2 of 2 breaks the prompt cache *",
+            "*TestOld.test_failing*",
+            "request 2 of 2 breaks the prompt cache *",
+            "*test_a_fixture_behind_a_test_that_fails*",
+            "E *KeyError: 'of its own'",
+        ]
+    )
+
+
+def test_a_client_of_the_session_is_itself_again_after_each_test(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import httpx2
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def client():
+            answer = httpx2.MockTransport(lambda _: httpx2.Response(200, json={}))
+            with httpx2.Client(transport=answer) as http:
+                yield http
+                assert "send" not in vars(http)
+
+        @pytest.mark.parametrize("k", range(3))
+        def test_it(cache_stability, client, k):
+            cache_stability.wrap(client)
+            client.post("http://p/v1/messages", json={"messages": [{"role": "user"}]})
+            assert len(cache_stability.requests) == 1
+        """
+    )
+    run(pytester).assert_outcomes(passed=3)
+
+
+def test_a_report_that_cannot_be_written_is_an_error_at_once(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--cache-stability-report", ".")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--cache-stability-report: * cannot be written: *"])
 
 
 SAMPLE_FAULTS = (

@@ -12,7 +12,7 @@ import pytest
 import compactor
 from compactor import CompactorError, Policy
 from compactor.core.model import Path as Address
-from compactor.stability import CacheBreakError, CacheStability
+from compactor.stability import CacheBreakError, CacheStability, describe
 from compactor.stability.differences import first_difference
 from compactor.testing import Conversation
 from tests.stability_kit import LONG, TALK, TOOLS, bodies, changed, looks, seen, streamed
@@ -103,12 +103,91 @@ def test_a_setting_that_reaches_the_prompt_is_part_of_the_prefix_and_others_are_
     assert seen(streamed(made, ignore=["settings"])) == []
 
 
+CHANGED: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "Anthropic's tool choice": ("anthropic", {"tool_choice": {"type": "none"}}, True),
+    "thinking": ("anthropic", {"thinking": {"type": "enabled", "budget_tokens": 2048}}, True),
+    "effort": ("anthropic", {"output_config": {"effort": "low"}}, True),
+    "a service tier": ("anthropic", {"service_tier": "batch"}, False),
+    "streaming": ("anthropic", {"stream": True}, False),
+    "a breakpoint for the whole request": ("anthropic", {"cache_control": {"type": "e"}}, False),
+    "OpenAI's tool choice": ("openai-chat", {"tool_choice": "none"}, False),
+    "a schema of answers": ("openai-chat", {"response_format": {"type": "json_object"}}, True),
+    "parallel calls": ("openai-chat", {"parallel_tool_calls": False}, True),
+    "a seed": ("openai-chat", {"seed": 7}, False),
+    "a cache key": ("openai-chat", {"prompt_cache_key": "k"}, False),
+    "effort of reasoning": ("openai-responses", {"reasoning": {"effort": "low"}}, True),
+    "a summary of reasoning": ("openai-responses", {"reasoning": {"summary": "auto"}}, False),
+    "a format of texts": ("openai-responses", {"text": {"verbosity": "low"}}, True),
+    "storing": ("openai-responses", {"store": False}, False),
+    "a tool mode": ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "NONE"}}}, True),
+    "a temperature": ("gemini", {"generationConfig": {"temperature": 1}}, False),
+    "Bedrock's tool choice": ("bedrock", {"toolConfig": {"tools": [], "toolChoice": {}}}, True),
+    "a limit": ("bedrock", {"inferenceConfig": {"maxTokens": 9}}, False),
+}
+"""Shape, what a request says otherwise, and whether the provider reads another prompt then."""
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_a_setting_changes_is_a_table_of_providers(name: str) -> None:
+    format_name, more, is_break = CHANGED[name]
+    made = [TALK.upto(count).write(format_name) for count in TALK.boundaries[:2]]
+    found = seen(streamed([made[0], made[1] | more]))
+    assert [(part, look) for _, part, _, look in found] == [("settings", "setting")] * is_break
+
+
+def test_tools_that_load_on_demand_are_no_part_of_the_prefix() -> None:
+    made = bodies()
+    late = {"name": "late", "input_schema": {"type": "object"}, "defer_loading": True}
+    made[2]["tools"] = [TOOLS[0], late, *TOOLS[1:]]
+    assert seen(streamed(made)) == []
+
+
+def test_what_lets_a_provider_into_a_server_is_kept_nowhere() -> None:
+    stream = CacheStability()
+    for k, body in enumerate(bodies()):
+        server = {
+            "type": "url",
+            "url": "https://tools.example",
+            "authorization_token": f"s3cret{k}",
+        }
+        tool = {"type": "mcp", "server_url": "https://x", "headers": {"Authorization": "s3cret"}}
+        sent = body | {"mcp_servers": [server], "tools": [*TOOLS, tool]}
+        headers = {"x-api-key": "s3cret", "authorization": "Bearer s3cret"}
+        stream.record(json.dumps(sent), headers=headers)
+    stream.check()
+    assert "tools.example" in describe(stream)
+    assert "s3cret" not in describe(stream) + json.dumps(stream.summary())
+
+
 def test_a_header_that_reaches_the_prompt_is_part_of_the_prefix_and_others_are_not() -> None:
     stream = CacheStability()
     for k, body in enumerate(bodies()):
         beta = "b" if k == 3 else "a"
         stream.record(body, headers={"anthropic-beta": beta, "x-request-id": str(k)})
     assert seen(stream) == [(4, "settings", '$.headers["anthropic-beta"]', "setting")]
+
+
+def test_the_order_of_names_in_a_header_says_nothing() -> None:
+    stream = CacheStability()
+    for body, beta in zip(bodies(), ("a,b", "b, a", "a,b", "b,a"), strict=True):
+        stream.record(body, headers={"Anthropic-Beta": beta})
+    assert seen(stream) == []
+
+
+def test_a_model_that_only_the_url_names_is_compared() -> None:
+    stream = CacheStability()
+    for k, count in enumerate(TALK.boundaries):
+        body = {key: value for key, value in TALK.upto(count).gemini().items() if key != "model"}
+        stream.record(body, model="gemini-4" if k < 2 else "gemini-5")
+    assert seen(stream) == [(3, "model", "$.model", "model")]
+
+
+def test_the_last_message_may_grow_but_not_change_its_keys() -> None:
+    first, second = bodies()[:2]
+    second["messages"][0] = dict(reversed(second["messages"][0].items()))
+    assert seen(streamed([first, second])) == [
+        (2, "messages", "$.messages[0].content", "key order")
+    ]
 
 
 WINDOWS: dict[str, tuple[Callable[[list[Any]], list[Any]], str, str]] = {

@@ -280,3 +280,110 @@ def test_an_asynchronous_fake_client_is_recorded_as_well() -> None:
 def test_what_sends_nothing_cannot_be_wrapped() -> None:
     with pytest.raises(CompactorError, match="nothing that sends requests"):
         CacheStability().wrap(json)
+
+
+def mocked(transport: Any = None) -> httpx2.Client:
+    """A client that sends nowhere."""
+    return httpx2.Client(
+        transport=transport or httpx2.MockTransport(lambda _: httpx2.Response(200, json={}))
+    )
+
+
+def send(http: httpx2.Client, path: str = "v1/messages", **more: Any) -> None:
+    http.post(f"http://p/{path}", json={"model": "m", "messages": ASKED} | more)
+
+
+def test_a_client_that_is_wrapped_twice_is_recorded_once() -> None:
+    stream = CacheStability()
+    with mocked() as http:
+        stream.wrap(stream.wrap(http))
+        stream.wrap(SimpleNamespace(_client=http))
+        send(http)
+    assert len(stream.requests) == 1
+
+
+def test_a_client_cannot_record_for_two_conversations() -> None:
+    stream = CacheStability()
+    with mocked() as http:
+        stream.wrap(http, conversation="a")
+        with pytest.raises(CompactorError, match="for conversation 'a' already"):
+            stream.wrap(http, conversation="b")
+
+
+def test_a_closed_stream_leaves_its_clients_as_they_were() -> None:
+    first, second = CacheStability(), CacheStability()
+    with mocked() as http:
+        for stream in (first, second):
+            stream.wrap(http)
+            send(http)
+            stream.close()
+        send(http)
+        assert "send" not in vars(http)
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_a_stream_that_is_closed_under_another_records_no_more() -> None:
+    first, second = CacheStability(), CacheStability()
+    with mocked() as http:
+        first.wrap(http)
+        second.wrap(http)
+        first.close()
+        send(http)
+        second.close()
+        send(http)
+    assert (len(first.requests), len(second.requests)) == (0, 1)
+
+
+def test_the_http_client_inside_a_framework_s_model_is_found() -> None:
+    """As LangChain keeps it: of Anthropic, of OpenAI, and with tools bound to it."""
+    stream = CacheStability()
+    with mocked() as first, mocked() as second, mocked() as third:
+        models = (
+            SimpleNamespace(_client=SimpleNamespace(_client=first)),
+            SimpleNamespace(root_client=SimpleNamespace(_client=second)),
+            SimpleNamespace(bound=SimpleNamespace(root_client=SimpleNamespace(_client=third))),
+        )
+        for model, http in zip(models, (first, second, third), strict=True):
+            assert stream.wrap(model) is model
+            send(http)
+    assert len(stream.requests) == 3
+
+
+def test_a_model_that_the_url_names_is_part_of_the_prefix() -> None:
+    stream = CacheStability()
+    contents = [{"role": "user", "parts": [{"text": "Begin."}]}]
+    answer = [{"role": "model", "parts": [{"text": "So."}]}, contents[0]]
+    with mocked(stream.transport(httpx2.MockTransport(lambda _: httpx2.Response(200)))) as http:
+        for model, said in (("gemini-4", contents), ("gemini-5", [*contents, *answer])):
+            path = f"v1beta/models/{model}:generateContent?key=s3cret"
+            http.post(f"http://p/{path}", json={"contents": said})
+    assert [(one.change.look, one.change.new) for one in stream.breaks] == [("model", "gemini-5")]
+
+
+def test_streams_answers_and_agents_through_one_asynchronous_client() -> None:
+    stream = CacheStability()
+    asyncio.run(_ask_side_by_side(stream))
+    assert (stream.breaks, len(stream.requests)) == ((), 9)
+    assert stream.conversations == ("1", "2", "3")
+
+
+async def _ask_side_by_side(stream: CacheStability) -> None:
+    """Three agents with one task, who say the same and call by ids of their own."""
+    mock = httpx2.MockTransport(lambda _: httpx2.Response(200, text="data: {}\n\n"))
+
+    async def ask(name: str) -> None:
+        history = list(ASKED)
+        for step in range(3):
+            body = {"model": "m", "messages": history, "stream": True}
+            async with http.stream("POST", "http://p/v1/messages", json=body) as answer:
+                await answer.aread()
+            call = {"type": "tool_use", "id": f"{name}{step}", "name": "ls", "input": {}}
+            result = {"type": "tool_result", "tool_use_id": f"{name}{step}", "content": "a.c"}
+            history += [
+                {"role": "assistant", "content": [call]},
+                {"role": "user", "content": [result]},
+            ]
+
+    async with httpx2.AsyncClient(transport=mock) as http:
+        stream.wrap(http)
+        await asyncio.gather(*map(ask, "abc"))

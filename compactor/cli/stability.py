@@ -17,7 +17,6 @@ from compactor.journal_file import JournalFile
 from compactor.stability import CacheBreakError, CacheStability
 from compactor.stability.prefix import IGNORABLE
 from compactor.stability.recorded import requests_of
-from compactor.stability.says import sums
 from compactor.walk import Found, files
 
 
@@ -65,7 +64,7 @@ def command(
         with JournalFile.open(path, create=False, readonly=True) as opened:
             stream.passed(opened)
     problem = _problem(stream)
-    show(json.dumps(stream.summary(), indent=2) if as_json else problem or sums(stream))
+    show(json.dumps(stream.summary(), indent=2) if as_json else problem or str(stream))
     if problem:
         raise click.exceptions.Exit(REFUSED)
 

@@ -28,6 +28,7 @@ from compactor.formats.edits import dotted
 from compactor.formats.native import compact_json
 from compactor.stability.changes import Change
 from compactor.stability.looks import LOOKS, Look
+from compactor.stability.requests import Request
 
 
 class Break(NamedTuple):
@@ -52,6 +53,26 @@ class Break(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<Break in request {self.request}, {dotted(self.change.at)}: {self.look.name}>"
+
+
+class Found(NamedTuple):
+    """What a stream holds, and what was found in it.
+
+    requests, conversations, breaks: all of them, oldest first.
+    passes: how many were told.
+    allowed: how many breaks may be beside those.
+    """
+
+    requests: Sequence[Request]
+    conversations: Sequence[str]
+    breaks: Sequence[Break]
+    passes: int
+    allowed: int
+
+    @property
+    def unexpected(self) -> list[Break]:
+        """The breaks for which no pass was told."""
+        return [one for one in self.breaks if not one.expected]
 
 
 class Credit(NamedTuple):

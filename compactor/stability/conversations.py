@@ -1,10 +1,11 @@
 """Which conversation a request belongs to, in a stream that holds several: sub-agents, threads.
 
-A request that no other has gone on from yet is an *end*. A harness that only appends sends all of
-an end again and at most one answer of the model more: then there is no doubt. A request that was
-sent twice is two ends, as it may be a retry or a task that two agents got. What goes on from no end
-belongs, with a break in it, to the conversation whose newest turn it still holds; failing that it
-begins one. A name given by the caller settles it. Specification: docs/pytest.md.
+A request whose answer no other has gone on from yet is an *end*. A harness that only appends sends
+all of an end again and one answer of the model more: then there is no doubt. A request that was
+sent twice is two ends, as it may be a retry or a task that two agents got; so is one with a
+question appended, as it may be asked aside. What goes on from no end belongs, with a break in it,
+to the conversation whose newest turn it still holds; failing that it begins one. A name given by
+the caller settles it. Specification: docs/pytest.md.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Conversations:
         self._ends = _Ends()
         self._newest: _End | None = None
         self._named = 0
+        self._gone_on: dict[str, int] = {}
 
     def add(self, request: Request, name: str | None) -> Request | None:
         """Put a request where it belongs. O(its messages), and those of 32 ends with a break.
@@ -57,17 +59,23 @@ class Conversations:
 
     def _add_to_an_end(self, request: Request) -> Request | None:
         end = self._end_before(request)
-        if end is not None and (request.is_tail or end.request.marks != request.marks):
-            self._ends.go_on(end)
-        name = (end.name if end is not None else "") or self._new_name()
+        is_answered = end is None or request.is_tail or request.answers > end.request.answers
+        name = self._new_name() if end is None or self._has_gone_on(end) else end.name
+        if end is not None:
+            end.name = end.request.conversation = name
+        if end is not None and is_answered:
+            self._ends.take(end)
+        if is_answered:
+            self._gone_on[name] = request.number
         self._newest = _End(request, name)
         self._ends.add(self._newest)
         self.last[name] = request
         request.conversation = name
-        if end is None:
-            return None
-        end.name = end.request.conversation = name
-        return end.request
+        return end.request if end is not None else None
+
+    def _has_gone_on(self, end: _End) -> bool:
+        """Whether the conversation of an end has gone on from another one since."""
+        return self._gone_on.get(end.name, 0) > end.request.number
 
     def _new_name(self) -> str:
         self._named += 1
@@ -124,10 +132,7 @@ class Conversations:
 
 
 class _End:
-    """A request that none has gone on from.
-
-    name: of its conversation; "" once that has gone on from a request like this.
-    """
+    """A request whose answer none has gone on from, and the name of its conversation."""
 
     def __init__(self, request: Request, name: str) -> None:
         self.request = request
@@ -222,13 +227,9 @@ class _Ends:
         for key in _keys(end.request):
             self._by_key[key][end.request.number] = end
 
-    def go_on(self, end: _End) -> None:
-        """Take out an end. Others that are like it have no name of their own any more."""
+    def take(self, end: _End) -> None:
         for key in _keys(end.request):
             del self._by_key[key][end.request.number]
-        if end.request.turns:
-            for other in self._by_key[_turns_key(end.request)].values():
-                other.name = "" if other.name == end.name else other.name
 
 
 def _keys(request: Request) -> Iterator[Hashable]:
@@ -236,10 +237,6 @@ def _keys(request: Request) -> Iterator[Hashable]:
     if request.thread:
         yield "thread", request.thread
     if request.turns and not request.is_tail:
-        yield _turns_key(request)
+        yield "turns", request.marks[-2], first_block(request.turns[-1])
         ends = (len(request.turns) - 1, request.last_answer)
         yield from {("says", request.says(index)) for index in ends if index is not None}
-
-
-def _turns_key(request: Request) -> Hashable:
-    return "turns", request.marks[-2], first_block(request.turns[-1])

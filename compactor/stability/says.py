@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from compactor.formats.edits import dotted
-from compactor.stability.breaks import Break
+from compactor.stability.breaks import Break, Found
 from compactor.stability.differences import common_prefix
-
-if TYPE_CHECKING:
-    from compactor.stability.stream import CacheStability
 
 _BEFORE: Final = 36
 _BEHIND: Final = 44
@@ -26,38 +23,38 @@ class CacheBreakError(AssertionError):
     """Requests broke the prompt cache, and no pass was told for it."""
 
 
-def problem(stream: CacheStability, wanted: int | None) -> str:
+def problem(found: Found, wanted: int | None) -> str:
     """Why a stream is not as it should be; "" where it is."""
-    if not stream.requests:
+    if not found.requests:
         return (
             "cache_stability recorded no request\n"
             "  what to do  hand its transport to the client, wrap the client, or call record(body)"
         )
-    names = stream.conversations
+    names = found.conversations
     if wanted is not None and len(names) != wanted:
-        return "\n".join(map(printable, _other_conversations(stream, wanted)))
-    unexpected = stream.unexpected
-    if len(unexpected) <= stream.allowed:
+        return "\n".join(map(printable, _other_conversations(found, wanted)))
+    unexpected = found.unexpected
+    if len(unexpected) <= found.allowed:
         return ""
-    return "\n".join(map(printable, _told(stream, unexpected[stream.allowed :])))
+    return "\n".join(map(printable, _told(found, unexpected[found.allowed :])))
 
 
-def _other_conversations(stream: CacheStability, wanted: int) -> Iterator[str]:
-    names = stream.conversations
+def _other_conversations(found: Found, wanted: int) -> Iterator[str]:
+    names = found.conversations
     yield f"{len(names)} conversations were recorded, not {wanted}"
-    firsts = {one.conversation: one.number for one in reversed(stream.requests)}
+    firsts = {one.conversation: one.number for one in reversed(found.requests)}
     for name in names:
         yield f"  conversation {name} begins with request {firsts[name]}"
     yield "  A request that goes on from no earlier one begins a conversation."
 
 
-def _told(stream: CacheStability, breaks: Sequence[Break]) -> Iterator[str]:
+def _told(found: Found, breaks: Sequence[Break]) -> Iterator[str]:
     first, *more = breaks
-    yield _headline(stream, first)
+    yield _headline(found, first)
     yield ""
-    yield from _places(stream, first)
+    yield from _places(found, first)
     yield from _difference(first)
-    yield from _consequences(stream, first)
+    yield from _consequences(found, first)
     if more:
         yield ""
         yield f"{_counted(len(more), 'more break')}:"
@@ -67,16 +64,16 @@ def _told(stream: CacheStability, breaks: Sequence[Break]) -> Iterator[str]:
         if len(more) > _LISTED:
             yield f"  … and {len(more) - _LISTED} more"
     yield ""
-    yield sums(stream)
+    yield sums(found)
 
 
-def sums(stream: CacheStability) -> str:
+def sums(found: Found) -> str:
     """How many of each there are, in a line."""
-    lost = sum(_lost(stream, one) for one in stream.breaks)
+    lost = sum(_lost(found, one) for one in found.breaks)
     return (
-        f"{_counted(len(stream.breaks), 'break')} in {_counted(len(stream.requests), 'request')}, "
+        f"{_counted(len(found.breaks), 'break')} in {_counted(len(found.requests), 'request')}, "
         f"{lost:,} tokens read anew; "
-        f"{_counted(stream.passes, 'pass')} told, {_counted(stream.allowed, 'break')} allowed"
+        f"{_counted(found.passes, 'pass')} told, {_counted(found.allowed, 'break')} allowed"
     )
 
 
@@ -85,17 +82,17 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word if number == 1 else plural}"
 
 
-def _headline(stream: CacheStability, one: Break) -> str:
-    many = f" (conversation {one.conversation})" if len(stream.conversations) > 1 else ""
+def _headline(found: Found, one: Break) -> str:
+    many = f" (conversation {one.conversation})" if len(found.conversations) > 1 else ""
     return (
-        f"request {one.request} of {len(stream.requests)}{many} breaks the prompt cache in its "
+        f"request {one.request} of {len(found.requests)}{many} breaks the prompt cache in its "
         f"{one.change.part}: {one.look.name}"
     )
 
 
-def _places(stream: CacheStability, one: Break) -> Iterator[str]:
+def _places(found: Found, one: Break) -> Iterator[str]:
     for number in (one.before, one.request):
-        place = stream.requests[number - 1].place
+        place = found.requests[number - 1].place
         if place:
             yield f"  request {number} is {place}"
 
@@ -114,14 +111,14 @@ def _difference(one: Break) -> Iterator[str]:
     yield f"{'':<{width + caret}}^"
 
 
-def _consequences(stream: CacheStability, one: Break) -> Iterator[str]:
+def _consequences(found: Found, one: Break) -> Iterator[str]:
     change, look = one.change, one.look
     detail = f" ({change.detail})" if change.detail else ""
     said = f"{look.name}: {look.said}{detail}"
     if change.others:
         said += f"; so do {change.others} more behind it"
     yield from _filled("looks like", said)
-    yield from _filled("it costs", _cost(stream, one))
+    yield from _filled("it costs", _cost(found, one))
     yield from _filled("what to do", look.advice)
 
 
@@ -130,12 +127,12 @@ def _filled(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=room)
 
 
-def _cost(stream: CacheStability, one: Break) -> str:
-    before = stream.requests[one.before - 1].costs
+def _cost(found: Found, one: Break) -> str:
+    before = found.requests[one.before - 1].costs
     if one.change.look == "spelling":
         return "nothing at a provider; everything at a cache of your own that goes by bytes"
     return (
-        f"{_lost(stream, one):,} of the {before.total:,} tokens of request {one.before} are read "
+        f"{_lost(found, one):,} of the {before.total:,} tokens of request {one.before} are read "
         f"anew, at the full price ({before.counter})"
     )
 
@@ -161,24 +158,24 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def summary(stream: CacheStability) -> dict[str, Any]:
+def summary(found: Found) -> dict[str, Any]:
     """What was recorded, in numbers. O(the requests)."""
     return {
-        "requests": len(stream.requests),
-        "conversations": list(stream.conversations),
-        "passes": stream.passes,
-        "allowed": stream.allowed,
-        "tokens": sum(one.costs.total for one in stream.requests),
-        "tokens_reread": sum(_lost(stream, one) for one in stream.breaks),
-        "breaks": [_break(one, _lost(stream, one)) for one in stream.breaks],
+        "requests": len(found.requests),
+        "conversations": list(found.conversations),
+        "passes": found.passes,
+        "allowed": found.allowed,
+        "tokens": sum(one.costs.total for one in found.requests),
+        "tokens_reread": sum(_lost(found, one) for one in found.breaks),
+        "breaks": [_break(one, _lost(found, one)) for one in found.breaks],
     }
 
 
-def _lost(stream: CacheStability, one: Break) -> int:
+def _lost(found: Found, one: Break) -> int:
     """The tokens that are read anew. No provider minds how a value is spelled."""
     if one.change.look == "spelling":
         return 0
-    return sum(stream.requests[one.before - 1].costs.tokens[one.change.segment :])
+    return sum(found.requests[one.before - 1].costs.tokens[one.change.segment :])
 
 
 def _break(one: Break, lost: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from compactor.core.errors import InputError
 from compactor.stability import says
 from compactor.stability.bodies import read_body
-from compactor.stability.breaks import Break, Credit, Told, expected
+from compactor.stability.breaks import Break, Credit, Found, Told, expected
 from compactor.stability.changes import first_change
 from compactor.stability.clients import Tap, Transport
 from compactor.stability.conversations import Conversations
@@ -76,6 +76,10 @@ class CacheStability:
     def __repr__(self) -> str:
         numbers = len(self._requests), len(self._breaks), self.passes
         return "<CacheStability: {} requests, {} breaks, {} passes>".format(*numbers)
+
+    def __str__(self) -> str:
+        """How many of each there are, in a line."""
+        return says.sums(self._found())
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -180,7 +184,7 @@ class CacheStability:
     @property
     def unexpected(self) -> tuple[Break, ...]:
         """The breaks for which no pass was told."""
-        return tuple(one for one in self.breaks if not one.expected)
+        return tuple(self._found().unexpected)
 
     @property
     def is_checked(self) -> bool:
@@ -198,7 +202,7 @@ class CacheStability:
         __tracebackhide__ = True
         with self._lock:
             self._checked = len(self._requests)
-            problem = says.problem(self, self._wanted)
+            problem = says.problem(self._found(), self._wanted)
         if problem:
             raise CacheBreakError(problem)
 
@@ -238,7 +242,12 @@ class CacheStability:
 
     def summary(self) -> dict[str, Any]:
         """What was recorded, in numbers, as the report file has it."""
-        return says.summary(self)
+        return says.summary(self._found())
+
+    def _found(self) -> Found:
+        with self._lock:
+            breaks = self.breaks
+            return Found(self.requests, self.conversations, breaks, self.passes, self.allowed)
 
 
 def _check_number(name: str, value: Any, least: int) -> None:

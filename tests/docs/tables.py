@@ -24,7 +24,7 @@ from compactor.formats.lens import CacheBreakpoints, Lens, SignedReasoning
 from compactor.formats.messages import value_at
 from compactor.formats.native import apply_edits, compact_json, read_document
 from compactor.loop import loop
-from compactor.stability import LOOKS
+from compactor.stability import LOOKS, CacheBreakError, CacheStability
 from compactor.testing import WRITERS, Conversation
 from tests.docs.markdown import code, table
 
@@ -51,6 +51,22 @@ def looks() -> Iterator[str]:
     """What a break of the cache may look like, and what to do then."""
     rows = ((look.name, look.said, look.advice) for look in LOOKS.values())
     yield from table(("it looks like", "since", "what to do"), rows)
+
+
+def a_break() -> Iterator[str]:
+    """What a test says that fails for a clock in its system prompt."""
+    stream = CacheStability()
+    history = [{"role": "user", "content": "Why is the build red?"}]
+    for second in (7, 9, 14):
+        system = f"Today is 2026-03-01T10:00:{second:02}Z. You fix builds."
+        stream.record({"model": "claude-sonnet-5", "system": system, "messages": history})
+        history = [*history, {"role": "assistant", "content": "So."}, history[0]]
+    yield "```text"
+    try:
+        stream.check()
+    except CacheBreakError as error:
+        yield from str(error).split("\n")
+    yield "```"
 
 
 def policy() -> Iterator[str]:
