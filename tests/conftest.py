@@ -66,6 +66,12 @@ collect_ignore += [name for name, it in NEEDS_PACKAGE.items() if not importlib.u
 collect_ignore += [] if CHROMIUM else ["test_report_browser.py"]
 collect_ignore += [] if shutil.which("node") else ["test_node.py"]
 
+
+def pytest_report_header() -> str:
+    """So that nobody takes a run for more than it is."""
+    return f"not on this machine: {', '.join(collect_ignore)}" if collect_ignore else "all is here"
+
+
 _CACHE = tempfile.TemporaryDirectory(prefix="compactor-tests-")
 os.environ["COMPACTOR_CACHE_DIR"] = _CACHE.name
 """Counts are remembered for this run alone; processes that tests start inherit it."""

@@ -19,7 +19,10 @@ from compactor.cli.many import items_of
 from compactor.replay.cluster import on_ray
 from compactor.replay.many import one_by_one
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # those of Ray and what it brings along
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # those of Ray and what it brings along
+    pytest.mark.xdist_group("ray"),  # so that one Ray is started and not one a worker
+]
 
 
 @pytest.fixture(scope="module")

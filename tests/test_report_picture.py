@@ -22,6 +22,12 @@ def test_a_picture_is_a_png_and_the_same_every_time() -> None:
     assert b"matplotlib" not in made.lower()
 
 
+def test_a_recording_of_one_request_and_none_at_all_can_be_drawn() -> None:
+    bench = bench_of(hostile_talk(0))
+    assert picture([("a", bench.replay("none"))])[:4] == b"\x89PNG"
+    assert picture([])[:4] == b"\x89PNG"
+
+
 def test_names_are_no_formulas(tmp_path: Path) -> None:
     request = tmp_path / "request.json"
     request.write_bytes(kit.as_bytes(kit.request(12, topic=HOSTILE.replace("\ud800", ""))))

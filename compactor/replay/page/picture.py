@@ -54,7 +54,8 @@ def picture(found: Sequence[tuple[str, Replay]]) -> bytes:
             markersize=7, clip_on=False,
         )  # fmt: skip
     _words(axes, max(map(len, groups.values()), default=0))
-    figure.legend(loc="outside upper left", ncols=_LEGEND_COLUMNS, frameon=False)
+    if groups:
+        figure.legend(loc="outside upper left", ncols=_LEGEND_COLUMNS, frameon=False)
     stream = BytesIO()
     figure.savefig(stream, format="png", dpi=144, metadata={"Software": None})
     return stream.getvalue()
@@ -92,7 +93,7 @@ def _words(axes: Any, recordings: int) -> None:
         axes[name].spines[["top", "right"]].set_visible(False)
         axes[name].set_ylim(bottom=0)
     for name in ("size", "cost"):
-        axes[name].set_xlim(left=1)
+        axes[name].set_xlim(1, max(2, axes[name].dataLim.x1))
         axes[name].xaxis.get_major_locator().set_params(integer=True)
     axes["size"].yaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
     low, high = axes["regret"].get_ylim()
@@ -114,4 +115,4 @@ def _means(rows: Sequence[Sequence[int]]) -> Iterator[float]:
 
 def _plain(text: str) -> str:
     """A name without what a legend would read as a formula."""
-    return one_line(text, _NAME_CHARS).replace("$", r"\$").removeprefix("_")
+    return one_line(text, _NAME_CHARS).replace("$", r"\$").lstrip("_")
