@@ -36,10 +36,15 @@ _SCHEMA: Final = (
 )
 
 
-def default_path() -> Path:
-    """Where the file is: `COMPACTOR_CACHE_DIR`, else the user's folder for such files."""
+def default_path() -> Path | None:
+    """Where the file is: `COMPACTOR_CACHE_DIR`, else the user's folder for such files, if any."""
     given = os.environ.get(FOLDER)
-    return (Path(given) if given else _user_folder() / "compactor") / NAME
+    if given:
+        return Path(given) / NAME
+    try:
+        return _user_folder() / "compactor" / NAME
+    except RuntimeError:  # the user has no home
+        return None
 
 
 def _user_folder() -> Path:
@@ -58,10 +63,11 @@ def used(is_wanted: bool) -> Iterator[None]:
 
     Whatever is wrong with the file, counts are the same.
     """
-    if not is_wanted:
+    path = default_path() if is_wanted else None
+    if path is None:
         yield
         return
-    store = TokenCache(default_path())
+    store = TokenCache(path)
     with counters.remembering(store):
         try:
             yield

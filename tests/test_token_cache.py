@@ -20,7 +20,9 @@ LONG = "a text that is long enough to be remembered " * 20
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COMPACTOR_CACHE_DIR", str(tmp_path))
-    return default_path()
+    path = default_path()
+    assert path is not None
+    return path
 
 
 def put(file: Path, text: str, tokens: int, counter: str = "c") -> None:
@@ -105,6 +107,19 @@ def test_where_nothing_can_be_written_counting_goes_on(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     put(tmp_path / "file" / "tokens.sqlite", LONG, 5)
     assert get(tmp_path / "file" / "tokens.sqlite", LONG) is None
+
+
+def test_a_user_without_a_home_counts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COMPACTOR_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", _no_home)
+    assert default_path() is None
+    with used(True):
+        assert counters.get("cl100k_base").count(LONG) > 100
+
+
+def _no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_an_outgrown_file_is_begun_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
