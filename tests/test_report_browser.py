@@ -5,6 +5,7 @@ Collected only where a Chromium is installed.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,33 @@ def test_the_page_is_drawn_and_nothing_of_it_runs_or_is_fetched(
     assert tab.run("document.documentElement.scrollWidth") == width
     ground = tab.run("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(18, 19, 21)") is dark
+
+
+def test_whatever_ran_in_the_page_could_fetch_nothing(tab: Browser, page: Path) -> None:
+    tab.show(page, 1280, 900)
+    heard = "document.addEventListener('securitypolicyviolation', (e) => done(e.violatedDirective))"
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        nobody.setblocking(False)
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+        for directive, attempt in _ATTEMPTS.items():
+            script = attempt.replace("URL", repr(url))
+            assert tab.run(f"new Promise((done) => {{ {heard}; {script} }})") == directive
+        tab.run("document.body.click()")
+        assert tab.run("window.owned") is None
+        with pytest.raises(BlockingIOError):
+            nobody.accept()
+
+
+_ATTEMPTS = {
+    "img-src": "new Image().src = URL",
+    "connect-src": "fetch(URL).catch(() => 0)",
+    "script-src-elem": "document.body.append(Object.assign("
+    "document.createElement('script'), {textContent: 'window.owned = 4'}))",
+    "script-src-attr": "document.body.setAttribute('onclick', 'window.owned = 5')",
+    "style-src-attr": "document.body.setAttribute('style', 'color: red')",
+    "base-uri": "document.head.append(Object.assign(document.createElement('base'), {href: URL}))",
+}
+"""What the policy calls it → an attempt."""
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
