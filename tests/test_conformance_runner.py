@@ -51,6 +51,8 @@ def answering(**said: Any) -> Callable[[dict[str, Any]], Any]:
 
 # -- comparing
 
+USER = {"kind": "user", "text": ""}
+
 
 @pytest.mark.parametrize(
     ("expected", "got"),
@@ -67,6 +69,8 @@ def answering(**said: Any) -> Callable[[dict[str, Any]], Any]:
             {"view": [{"kind": "tool", "call": "a", "text": "x", "error": False, "images": 0}]},
         ),
         ({"view": [{"kind": "assistant"}]}, {"view": [{"kind": "assistant", "calls": []}]}),
+        ({"answers": [{}, {"text": "a"}]}, {"answers": [{"text": "x"}, {"text": "a", "b": 1}]}),
+        ({"answers": [{"view": [{"kind": "user"}]}]}, {"answers": [{"view": [USER], "n": 1}]}),
     ],
     ids=str,
 )
@@ -112,6 +116,26 @@ def test_these_answers_are_as_expected(expected: Any, got: Any) -> None:
             {"view": [{"kind": "user", "text": ""}]},
             {"view": [{"kind": "user", "text": "", "x": 1}]},
             Difference("$.result.view[0].x", "nothing", "1"),
+        ),
+        (
+            {"answers": [{}]},
+            {"answers": [{"error": "edit.stale", "path": "file"}]},
+            Difference("$.result.answers[0].error", "nothing", '"edit.stale"'),
+        ),
+        (
+            {"answers": [{}]},
+            {"answers": [{}, {}]},
+            Difference("$.result.answers[1]", "nothing", "{}"),
+        ),
+        (
+            {"answers": [{"error": "edit.stale"}]},
+            {"answers": [{"text": "a"}]},
+            Difference("$.result.answers[0].error", '"edit.stale"', "nothing"),
+        ),
+        (
+            {"answers": [{"receipt": {"freed": 1}}]},
+            {"answers": [{"receipt": {"freed": 1, "reread": 2}}]},
+            Difference("$.result.answers[0].receipt.reread", "nothing", "2"),
         ),
     ],
     ids=str,

@@ -37,6 +37,14 @@ NOTICED = {
     "no_catch_up": ["catch-up/every-boundary", "recent/answered", "tier/sticky"],
     "forgets_journal": ["journal/second-call", "journal/one-way", "journal/foreign"],
     "sliding_window": ["threshold/equal", "worth/one-less"],
+    "gives_output_a_role": [
+        "file-refused/output-becomes-a-message",
+        "file-refused/part-of-output-becomes-a-message",
+        "file-refused/header-gone-text-left",
+    ],
+    "applies_stale_files": ["file-refused/stale"],
+    "protects_nothing": ["edit-refused/first-user-message", "edit-refused/in-flight"],
+    "edits_what_it_elides": ["edits-and-passes/edited-is-not-elided"],
     "respells_json": ["unchanged/spacing", "unchanged/numbers", "written-claude-code/line"],
 }
 """Program → cases that must fail for it."""

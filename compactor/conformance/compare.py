@@ -1,9 +1,10 @@
 """Where an answer first differs from what a case expects.
 
 Values are compared as JSON: objects by keys, arrays and texts exactly, numbers by value, and true
-is not 1. At the top of a result only the keys that the case names are looked at; what is *open*
-(reports, records, findings) may say more than the case names, further down too. Neutral entries
-are compared with their defaults filled in. Specification: CONFORMANCE.
+is not 1. At the top of a result, and of the answer to each step of a session, only the keys that
+the case names are looked at; what is *open* (reports, records, findings) may say more than the case
+names, further down too. Neutral entries are compared with their defaults filled in. Specification:
+CONFORMANCE.
 """
 
 from __future__ import annotations
@@ -43,15 +44,38 @@ class Difference(NamedTuple):
     got: str
 
 
-def compare_result(expected: dict[str, Any], got: dict[str, Any]) -> Difference | None:
-    """The first difference between a result and the keys that a case names; None for none."""
+def compare_result(
+    expected: dict[str, Any], got: dict[str, Any], at: Path = ("result",)
+) -> Difference | None:
+    """The first difference between a result and the keys that a case names; None for none.
+
+    Args:
+        at: address of the result.
+    """
     for key, value in expected.items():
-        if key not in got:
-            return _difference(("result", key), value, NOTHING)
-        wanted, said = value, got[key]
+        wanted, said = value, got.get(key, NOTHING)
         if key in _ENTRIES:
             wanted, said = _filled(wanted), _filled(said)
-        found = first_difference(wanted, said, ("result", key), is_open=key in OPEN)
+        if key == "answers" and isinstance(wanted, list) and isinstance(said, list):
+            found = _compare_answers(wanted, said, (*at, key))
+        else:
+            found = first_difference(wanted, said, (*at, key), is_open=key in OPEN)
+        if found is not None:
+            return found
+    return None
+
+
+def _compare_answers(expected: list[Any], got: list[Any], at: Path) -> Difference | None:
+    """The first difference between the answers to steps. A refusal is never let pass."""
+    for index in range(max(len(expected), len(got))):
+        wanted, said = _item(expected, index), _item(got, index)
+        here = (*at, index)
+        if not isinstance(wanted, dict) or not isinstance(said, dict):
+            found = first_difference(wanted, said, here)
+        elif "error" in said and "error" not in wanted:
+            found = _difference((*here, "error"), NOTHING, said["error"])
+        else:
+            found = compare_result(wanted, said, here)
         if found is not None:
             return found
     return None

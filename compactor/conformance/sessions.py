@@ -129,6 +129,7 @@ class Talk:
         self._settings = {"overheadTokens": 0, **policy}
         self._stays = stays
         self._prepared = False
+        self._file = ""
         self.session = self._open()
         kept = self.session.kept
         self.entries = [_without_defaults(entry) for entry in to_neutral(kept.entries())]
@@ -289,9 +290,9 @@ class Talk:
         self._observe()
         path = Path(self.session.before_request())
         mode, dir_mode = context_file.modes(str(path.parent))
-        text = path.read_bytes().decode("utf-8", "surrogatepass")
+        self._file = path.read_bytes().decode("utf-8", "surrogatepass")
         return {
-            "text": text,
+            "text": self._file,
             "path": str(path),
             "mode": f"{mode:04o}",
             "dir_mode": f"{dir_mode:04o}",
@@ -300,10 +301,24 @@ class Talk:
     def mirror_apply(self, step: Step) -> Answer:
         self._observe()
         during, output = step.get("during_call") is not False, step.get("output") or ""
-        edited = self.session.apply_file(step.get("text"), during_call=during)
+        text = self._changed(step["changed"]) if "changed" in step else step.get("text")
+        edited = self.session.apply_file(text, during_call=during)
         told = "\n".join(filter(None, [output, edited.text]))
         receipt = None if edited.receipt is None else _receipt(edited)
         return {"text": told, "receipt": receipt}
+
+    def _changed(self, changes: Any) -> str:
+        """The file as it was written last, each passage replaced."""
+        text = self._file
+        if not isinstance(changes, list):
+            raise _shape("changed", "a list of [old, new] was expected")
+        for number, change in enumerate(changes):
+            if not isinstance(change, list) or not all(isinstance(one, str) for one in change):
+                raise _shape(f"changed[{number}]", "[old, new] was expected")
+            if len(change) != 2 or text.count(change[0]) != 1:
+                raise _shape(f"changed[{number}]", "the passage must stand in the file once")
+            text = text.replace(*change)
+        return text
 
     def prompt(self, _step: Step) -> Answer:
         return {"text": self.session.prompt()}
@@ -428,7 +443,7 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
     "context_recall": ("section",),
     "diff": ("section",),
     "mirror_write": (),
-    "mirror_apply": ("text", "during_call", "output"),
+    "mirror_apply": ("text", "changed", "during_call", "output"),
 }  # fmt: skip
 """Step → what may be given. None: settings of the policy too, which are checked as such."""
 REQUIRED = {

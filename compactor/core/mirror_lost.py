@@ -21,6 +21,10 @@ _REST = re.compile(r"(SECTION|RESULT|TEXT) (S[0-9]{1,18}) (?:role|call|part)=")
 """What is left of a header whose brackets or beginning were changed."""
 
 
+_SAYS = re.compile(r"[0-9A-Za-z]|[^\x00-\x7f]")
+"""A line of which more is left than brackets, quotes and rules."""
+
+
 class _Changed(NamedTuple):
     """A text that was changed, and those that stood behind it and have no header any more.
 
@@ -51,7 +55,7 @@ def refuse_lost(file: File, fold: Fold) -> None:
         _refuse_rest(changed, missing)
         if not changed.is_result:
             _refuse_whole(changed, output)
-            _refuse_end(changed, fold)
+            _refuse_left(changed, fold)
         if file.found:
             _refuse_joined(changed)
 
@@ -114,13 +118,23 @@ def _joined(lines: Sequence[str]) -> str:
     return "\n".join(("", *lines, ""))
 
 
-def _refuse_end(changed: _Changed, fold: Fold) -> None:
-    """What is left of a result whose first lines went with its header stands at the end."""
-    added = _added(changed)
-    last = added[-1] if added else ""
+def _refuse_left(changed: _Changed, fold: Fold) -> None:
+    """Nor does what is left of a result of which more went than its header.
+
+    Where no header at all is left, what stands there are notes, which may quote a line.
+    """
+    at_once = 1 if changed.was else 2
+    said = _runs(_added(changed), at_once)
     for text in changed.lost:
-        if last and any(last in body for body in _bodies(text, fold)):
-            raise _loose(text.header)
+        for body in _bodies(text, fold):
+            if said & _runs(body, at_once):
+                raise _loose(text.header)
+
+
+def _runs(lines: Sequence[str], count: int) -> set[tuple[str, ...]]:
+    """So many lines at once, where all of them say something."""
+    runs = zip(*(lines[start:] for start in range(count)), strict=False)
+    return {run for run in runs if all(map(_SAYS.search, run))}
 
 
 def _refuse_joined(changed: _Changed) -> None:
