@@ -56,6 +56,7 @@ def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 NEEDS = {
     "test_bugs.py": SHARED / "bugs",
+    "test_bugs_editing.py": SHARED / "bugs",
     "test_bugs_sessions.py": SHARED / "bugs",
     "test_recall_recorded.py": SHARED / "transcripts",
     "test_transcripts.py": SHARED / "transcripts",
