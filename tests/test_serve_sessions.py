@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -174,7 +175,7 @@ def test_the_page_names_every_step_and_its_fields() -> None:
     told = {}
     for names, fields, _ in rows:
         for name in names.strip("| ").split(", "):
-            told[name.strip("`")] = set() if fields == "" else set(fields.split(", "))
+            told[name.strip("`")] = set(re.split(", | or ", fields)) - {""}
     wanted = {}
     for step, fields in FIELDS.items():
         required = REQUIRED.get(step, ())

@@ -42,7 +42,7 @@ class Goose(AddressedCalls):
         rows = items(root)
         if any(all(field(row, key) is not None for key in _HEAD) for row in rows[:1]):
             return any(map(_speaks, rows))
-        return any(_speaks(row) and any(map(_is_own, row["content"])) for row in rows)
+        return any(_speaks(row) and any(map(_is_own, items(field(row, "content")))) for row in rows)
 
     def read(self, root: Any, known: Reading | None = None) -> Reading:  # noqa: ARG002
         """Reads all anew. O(n).
