@@ -150,7 +150,8 @@ class ModelTable:
         """The model of a name as a request, a log or a gateway spells it; None when not known.
 
         Prefixes end in `/`, `.` or `:` (`openrouter/anthropic/…`, `us.anthropic.…`, `openai:…`); a
-        date, `-latest` or Bedrock's `-v1:0` may follow. The longest known name wins.
+        date, `-latest`, the `-0` of `claude-opus-4-0` or Bedrock's `-v1:0` may follow. The longest
+        known name wins.
         """
         if len(name) > _NAME_CHARS:
             return None
@@ -277,7 +278,8 @@ _NAME_CHARS = 200  # the longest real name, a Bedrock ARN, is about 130
 _DOT = re.compile(r"(?<=\d)\.(?=\d)")
 _PREFIX = re.compile(r"[/.:]")
 _SUFFIX = re.compile(
-    r"(?:-latest|[-@]20\d{6}|-20\d\d-\d\d-\d\d|@latest|@default|-00\d|-v\d+:\d+|-v1)\Z", re.ASCII
+    r"(?:-latest|(?<=opus-4)-0|(?<=sonnet-4)-0|[-@]20\d{6}|-20\d\d-\d\d-\d\d|@latest|@default|-00\d|-v\d+:\d+|-v1)\Z",
+    re.ASCII,
 )
 
 
