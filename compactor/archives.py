@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from compactor.codecs import ZIP_METHODS, DamagedError
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Path
-from compactor.formats.edits import no_place
-from compactor.formats.members import Members
-from compactor.formats.native import Document, Edit, read_document
-from compactor.formats.rows import EAGER_BYTES
-from compactor.formats.sources import Bytes, slices
+from compactor.formats.raw.edits import no_place
+from compactor.formats.raw.members import Members
+from compactor.formats.raw.native import Document, Edit, read_document
+from compactor.formats.raw.rows import EAGER_BYTES
+from compactor.formats.raw.sources import Bytes, slices
 from compactor.inputs import spooled
 from compactor.zip_directory import (
     ENCRYPTED,

@@ -16,9 +16,9 @@ import msgspec
 from compactor.core.errors import Finding
 from compactor.core.frontier import Reach
 from compactor.core.model import Entry, Path
-from compactor.formats.edits import Edit, apply_edits, dotted
 from compactor.formats.lens import CacheBreakpoints, Lens
-from compactor.formats.moved import Moved
+from compactor.formats.raw.edits import Edit, apply_edits, dotted
+from compactor.formats.raw.moved import Moved
 
 
 class Place(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import zstandard
 
-from compactor.formats.sources import CHUNK
+from compactor.formats.raw.sources import CHUNK
 
 _DEFLATE_LEVEL: Final = 6
 _ZSTD_LEVEL: Final = 3

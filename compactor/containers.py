@@ -16,8 +16,8 @@ from compactor.archives import Archive
 from compactor.codecs import Codec, DamagedError
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Path
-from compactor.formats.native import Document, Edit, read_document
-from compactor.formats.sources import Bytes, slices
+from compactor.formats.raw.native import Document, Edit, read_document
+from compactor.formats.raw.sources import Bytes, slices
 from compactor.inputs import spooled
 
 UNPACKED_MAX: Final = 2 << 30

@@ -21,9 +21,9 @@ from compactor.formats.convert.notes import Frame, Notes
 from compactor.formats.convert.rules import RULES
 from compactor.formats.convert.tell import Source, tell
 from compactor.formats.convert.tools import tools_of
-from compactor.formats.json_compact import compact_json
 from compactor.formats.lens import CacheBreakpoints, Lens
 from compactor.formats.messages import Carried, text_field
+from compactor.formats.raw.json_compact import compact_json
 from compactor.formats.talk import Talk, Tool
 from compactor.formats.write import WRITERS
 from compactor.loop import loop

@@ -1,8 +1,8 @@
 """Where inputs come from: files, streams, and what was unpacked; large ones stay on the disk.
 
-A shell of `formats.sources`: gives bytes by slices. A regular file of more than `EAGER_BYTES` is
-read where it lies, each slice when it is asked for; what has no place of its own (a pipe, unpacked
-data) goes through a temporary file without a name.
+A shell of `formats.raw.sources`: gives bytes by slices. A regular file of more than `EAGER_BYTES`
+is read where it lies, each slice when it is asked for; what has no place of its own (a pipe,
+unpacked data) goes through a temporary file without a name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from compactor.core.errors import InputError
-from compactor.formats.rows import EAGER_BYTES
-from compactor.formats.sources import CHUNK, Bytes
+from compactor.formats.raw.rows import EAGER_BYTES
+from compactor.formats.raw.sources import CHUNK, Bytes
 
 BLOCK_BYTES: Final = 1 << 18
 """Bytes of a file that are read at once, at least."""

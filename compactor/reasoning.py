@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 from compactor.core.errors import Finding
 from compactor.core.fold import Fold
 from compactor.core.model import Kind
-from compactor.formats.edits import Edit
 from compactor.formats.lens import Lens, SignedReasoning
-from compactor.formats.objects import field, is_object
+from compactor.formats.raw.edits import Edit
+from compactor.formats.raw.objects import field, is_object
 
 
 class Request(Protocol):

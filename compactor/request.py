@@ -33,8 +33,8 @@ from compactor.core.settings import Forced, Settings
 from compactor.core.stubs import Stored
 from compactor.core.view import View
 from compactor.formats.lens import CacheBreakpoints, Lens
-from compactor.formats.moved import Moved
-from compactor.formats.native import Edit, apply_edits
+from compactor.formats.raw.moved import Moved
+from compactor.formats.raw.native import Edit, apply_edits
 from compactor.loop import loop
 from compactor.models import ModelTable
 from compactor.shown import ShownMessages, edits_of

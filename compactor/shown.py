@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from compactor.core.errors import InputError
 from compactor.core.model import Entry, Path
 from compactor.core.view import View
-from compactor.formats.edits import Edit, apply_edits
 from compactor.formats.lens import Lens, Revisions, SignedReasoning
 from compactor.formats.messages import value_at
-from compactor.formats.moved import Moved
+from compactor.formats.raw.edits import Edit, apply_edits
+from compactor.formats.raw.moved import Moved
 
 
 def edits_of(

@@ -17,8 +17,8 @@ from compactor.containers import PackedInput
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Entry, Reading, Usage
 from compactor.formats.lens import Lens, RecordedUsage, Threads
-from compactor.formats.native import Document, Edit, LazyRows, Rows, apply_edits, compact_json
-from compactor.formats.sources import Bytes
+from compactor.formats.raw.native import Document, Edit, LazyRows, Rows, apply_edits, compact_json
+from compactor.formats.raw.sources import Bytes
 from compactor.inputs import of_path
 
 

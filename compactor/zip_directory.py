@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from compactor.formats.sources import Bytes
+from compactor.formats.raw.sources import Bytes
 
 
 class BadZipError(Exception):

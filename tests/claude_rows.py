@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compactor.core.model import Kind, PartKind, Reading, Usage
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.native import Rows
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.raw.native import Rows
 
 Json = dict[str, Any]
 

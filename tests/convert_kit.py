@@ -163,7 +163,7 @@ def _otel_facts(message: Any, names: dict[str, str]) -> Facts:
 
 
 def _spelled(arguments: Any) -> str:
-    from compactor.formats.json_compact import compact_json
+    from compactor.formats.raw.json_compact import compact_json
 
     return arguments if isinstance(arguments, str) else compact_json(arguments)
 

@@ -17,7 +17,7 @@ from syrupy.location import PyTestLocation
 import compactor
 from compactor import Journal, Outcome, Policy, Transcript
 from compactor.core.model import Entry, Kind
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 RECORDINGS = GOLDEN / "recordings"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from compactor.core.model import Path
-from compactor.formats.native import REMOVE, Document, Edit, Rows, compact_json, read_document
+from compactor.formats.raw.native import REMOVE, Document, Edit, Rows, compact_json, read_document
 
 
 def read(text: str | bytes, *, strict: bool = False) -> Document:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from compactor.formats.native import Rows
-from compactor.formats.otel_values import spelled
+from compactor.formats.raw.native import Rows
+from compactor.formats.traces.otel_values import spelled
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from compactor import Policy, Transcript
 from compactor.core.errors import InputError
 from compactor.core.model import Entry, Kind, Reading, Usage, entry_digest
 from compactor.formats.lens import Lens, RecordedUsage, Threads
-from compactor.formats.native import Rows, apply_edits, read_document
+from compactor.formats.raw.native import Rows, apply_edits, read_document
 
 RECORDED = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SHARES = (2, 4, 10)

@@ -4,8 +4,8 @@ import msgspec
 
 from compactor.core.model import Entry, Part, PartKind
 from compactor.formats.media import digest_of
-from compactor.formats.native import compact_json
-from compactor.formats.openai_responses import OpenAIResponses
+from compactor.formats.providers.openai_responses import OpenAIResponses
+from compactor.formats.raw.native import compact_json
 
 LENS = OpenAIResponses()
 GIF = "R0lGODlhgAJoAQAA"  # 640x360

@@ -15,7 +15,7 @@ from compactor.core.model import Entry, Kind, Part, PartKind, entry_digest
 from compactor.core.sections import boundaries
 from compactor.core.view import Run
 from compactor.formats import lens
-from compactor.formats.native import Edit, apply_edits, read_document
+from compactor.formats.raw.native import Edit, apply_edits, read_document
 from tests import pairing
 from tests.harness import messages
 

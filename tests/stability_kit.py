@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from compactor.core.model import Path
-from compactor.formats.edits import Edit, apply_edits, dotted
+from compactor.formats.raw.edits import Edit, apply_edits, dotted
 from compactor.stability import CacheStability
 from compactor.testing import Conversation
 

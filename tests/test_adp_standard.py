@@ -12,8 +12,8 @@ from claude_rows import Json, codes, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.adp_standard import AdpStandard
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.datasets.adp_standard import AdpStandard
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = AdpStandard()
 

@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.amp import Amp
-from compactor.formats.native import apply_edits
+from compactor.formats.harnesses.amp import Amp
+from compactor.formats.raw.native import apply_edits
 
 LENS = Amp()
 

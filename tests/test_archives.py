@@ -17,8 +17,8 @@ import compactor
 from compactor.archives import Archive
 from compactor.containers import PackedInput
 from compactor.core.errors import InputError, InternalError
-from compactor.formats.members import Members
-from compactor.formats.native import REMOVE, Document, Edit, apply_edits
+from compactor.formats.raw.members import Members
+from compactor.formats.raw.native import REMOVE, Document, Edit, apply_edits
 from tests.zip_sources import DEFLATED, STORED, ZSTD, Member, archive
 
 LINES = b'{"a":1}\n{"torn\n{"b":"x"}\n'

@@ -13,8 +13,8 @@ from claude_rows import Json, codes, numbers, shown
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading, Usage
-from compactor.formats.atif import Atif
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.datasets.atif import Atif
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = Atif()
 each_file = pytest.mark.parametrize("path", kit.files("atif"), ids=lambda path: path.stem)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import compactor
 from compactor import Outcome, Policy
 from compactor.core.model import Entry
-from compactor.formats.anthropic import Anthropic
-from compactor.formats.edits import apply_edits
-from compactor.formats.openai_chat import OpenAIChat
-from compactor.formats.openai_responses import OpenAIResponses
+from compactor.formats.providers.anthropic import Anthropic
+from compactor.formats.providers.openai_chat import OpenAIChat
+from compactor.formats.providers.openai_responses import OpenAIResponses
+from compactor.formats.raw.edits import apply_edits
 from compactor.testing import Conversation
 from tests.fakes.agents import Memory, Ran, run_anthropic
 from tests.fakes.anthropic_api import check_breakpoints, positions

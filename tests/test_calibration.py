@@ -22,7 +22,7 @@ from compactor.cli import cli
 from compactor.core.count import Measure
 from compactor.core.errors import InputError
 from compactor.core.model import Usage
-from compactor.formats.native import Rows
+from compactor.formats.raw.native import Rows
 from compactor.loop import loop
 
 Json = dict[str, Any]

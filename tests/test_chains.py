@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compactor.core.model import Entry
-from compactor.formats.chains import Chain, Chains, Kept
 from compactor.formats.entries import Entries
+from compactor.formats.traces.chains import Chain, Chains, Kept
 
 
 def entries(words: str) -> list[Entry]:

@@ -11,8 +11,8 @@ from claude_rows import Json, codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Usage
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.raw.native import apply_edits, read_document
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 SESSIONS = sorted((SHARED / "transcripts" / "claude-code").glob("*.json*"))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Usage
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = ClaudeCode()
 

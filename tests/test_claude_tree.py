@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.native import Rows
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.raw.native import Rows
 
 # The turn.
 

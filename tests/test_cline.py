@@ -13,8 +13,8 @@ from claude_rows import codes, numbers, shown
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.cline import Cline
-from compactor.formats.native import apply_edits
+from compactor.formats.harnesses.cline import Cline
+from compactor.formats.raw.native import apply_edits
 
 LENS = Cline()
 each_file = pytest.mark.parametrize("path", kit.files("cline"), ids=lambda path: path.stem)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Reading, Usage
-from compactor.formats.codex import Codex
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.codex import Codex
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = Codex()
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")

@@ -22,7 +22,7 @@ import compactor
 from compactor import inputs
 from compactor.containers import PackedInput
 from compactor.core.errors import Finding, InputError
-from compactor.formats.native import Document, Edit, read_document
+from compactor.formats.raw.native import Document, Edit, read_document
 from tests.zip_sources import Member, archive
 
 VALUE = b'{"messages": [{"role":"user","content":"hi"}, 1.50]}\n'

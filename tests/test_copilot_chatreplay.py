@@ -12,8 +12,8 @@ from claude_rows import Json, codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind
-from compactor.formats.copilot_chatreplay import CopilotChatReplay
-from compactor.formats.native import apply_edits
+from compactor.formats.harnesses.copilot_chatreplay import CopilotChatReplay
+from compactor.formats.raw.native import apply_edits
 
 LENS = CopilotChatReplay()
 FILES = kit.files("copilot-chatreplay")

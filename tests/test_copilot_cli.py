@@ -11,8 +11,8 @@ from claude_rows import codes, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import Call, PartKind, Reading
-from compactor.formats.copilot_cli import CopilotCli
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.copilot_cli import CopilotCli
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = CopilotCli()
 each_file = pytest.mark.parametrize("path", kit.files("copilot-cli"), ids=lambda path: path.stem)

@@ -10,8 +10,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.cursor import Cursor
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.cursor import Cursor
+from compactor.formats.raw.native import Rows, apply_edits
 
 Json = dict[str, Any]
 LENS = Cursor()

@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.factory_droid import FactoryDroid
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.factory_droid import FactoryDroid
+from compactor.formats.raw.native import Rows, apply_edits
 
 Json = dict[str, Any]
 LENS = FactoryDroid()

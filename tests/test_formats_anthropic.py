@@ -7,9 +7,9 @@ import pytest
 
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
-from compactor.formats.anthropic import Anthropic
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, compact_json, read_document
+from compactor.formats.providers.anthropic import Anthropic
+from compactor.formats.raw.native import apply_edits, compact_json, read_document
 
 LENS = Anthropic()
 PNG = "iVBORw0KGgoAAAANSUhEUgAAA+gAAAPoCAYAAA"  # 1000x1000

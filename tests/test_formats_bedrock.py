@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
-from compactor.formats.bedrock import Bedrock
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, compact_json, read_document
+from compactor.formats.providers.bedrock import Bedrock
+from compactor.formats.raw.native import apply_edits, compact_json, read_document
 
 LENS = Bedrock()
 GIF = "R0lGODlhgAJoAQAA"  # 640x360

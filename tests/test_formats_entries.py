@@ -11,7 +11,7 @@ from compactor.core.model import Call, Kind, Overhead, Part, PartKind, entry_dig
 from compactor.formats import lens
 from compactor.formats.entries import Entries, to_neutral
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.raw.native import apply_edits, read_document
 
 LENS = Entries()
 

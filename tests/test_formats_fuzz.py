@@ -11,7 +11,7 @@ from compactor.core.errors import InputError
 from compactor.core.model import Kind, entry_digest
 from compactor.formats import detect, lens
 from compactor.formats.entries import to_neutral
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.raw.native import apply_edits, read_document
 
 ANTHROPIC = {
     "model": "claude-x",

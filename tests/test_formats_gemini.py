@@ -5,10 +5,10 @@ import pytest
 
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
-from compactor.formats.gemini import Gemini
 from compactor.formats.lens import SignedReasoning
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, compact_json, read_document
+from compactor.formats.providers.gemini import Gemini
+from compactor.formats.raw.native import apply_edits, compact_json, read_document
 
 LENS = Gemini()
 GIF = "R0lGODlhgAJoAQAA"  # 640x360

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.model import Kind
-from compactor.formats.gemini import Gemini
+from compactor.formats.providers.gemini import Gemini
 
 LENS = Gemini()
 

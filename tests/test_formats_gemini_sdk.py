@@ -11,8 +11,8 @@ import compactor
 from compactor import Policy
 from compactor.core.model import Kind, PartKind
 from compactor.formats import detect
-from compactor.formats.gemini import Gemini
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.providers.gemini import Gemini
+from compactor.formats.raw.native import apply_edits, read_document
 from compactor.testing import Conversation, ToolCall
 from tests import pairing
 

@@ -8,8 +8,8 @@ import pytest
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Part, PartKind
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, compact_json, read_document
-from compactor.formats.openai_chat import OpenAIChat
+from compactor.formats.providers.openai_chat import OpenAIChat
+from compactor.formats.raw.native import apply_edits, compact_json, read_document
 
 LENS = OpenAIChat()
 GIF = "R0lGODlhgAJoAQAA"  # 640x360

@@ -8,7 +8,7 @@ import pytest
 
 from compactor.core.model import Kind
 from compactor.formats import detect
-from compactor.formats.native import read_document
+from compactor.formats.raw.native import read_document
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 BUGS = {

@@ -6,7 +6,7 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Kind, Overhead, Part, PartKind
 from compactor.formats.media import digest_of
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 from tests.responses_kit import (
     GIF,
     LENS,

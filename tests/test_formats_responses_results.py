@@ -6,7 +6,7 @@ import pytest
 
 from compactor.core.model import Kind, Part, PartKind
 from compactor.formats.media import digest_of
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.raw.native import apply_edits, read_document
 from tests.responses_kit import GIF, LENS, call, chunk, opaque, output, read, said, text
 
 BODIES = {

@@ -13,7 +13,7 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind
 from compactor.formats import detect, lens
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.raw.native import apply_edits, read_document
 from tests import pairing
 
 INPUT = TypeAdapter(ResponseInputParam)

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from compactor.core.model import Kind
 from compactor.formats import lens
-from compactor.formats.native import apply_edits
+from compactor.formats.raw.native import apply_edits
 
 EPHEMERAL = {"type": "ephemeral"}
 IMAGE = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}

@@ -21,8 +21,8 @@ import compactor
 from compactor.core.errors import InternalError
 from compactor.core.model import Kind, entry_digest
 from compactor.formats import lens
-from compactor.formats.native import REMOVE, Edit, apply_edits, compact_json
-from compactor.formats.objects import changed_model, field, is_object, members
+from compactor.formats.raw.native import REMOVE, Edit, apply_edits, compact_json
+from compactor.formats.raw.objects import changed_model, field, is_object, members
 from tests import revision_kit
 from tests.sdk_clients import Wire
 

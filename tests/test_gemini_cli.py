@@ -13,8 +13,8 @@ from claude_rows import codes, numbers, shown
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Call, Reading
-from compactor.formats.gemini_cli import GeminiCli
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.gemini_cli import GeminiCli
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = GeminiCli()
 HEAD = {"sessionId": "s", "projectHash": "p"}

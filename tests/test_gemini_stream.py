@@ -12,8 +12,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading, Usage
-from compactor.formats.gemini_stream import GeminiStream
-from compactor.formats.native import Rows
+from compactor.formats.harnesses.gemini_stream import GeminiStream
+from compactor.formats.raw.native import Rows
 
 LENS = GeminiStream()
 TIME = "2026-03-01T10:00:00.000Z"

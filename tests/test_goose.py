@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.goose import Goose
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.goose import Goose
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = Goose()
 HEAD = {"working_dir": "/", "description": "d", "message_count": 4, "total_tokens": 100}

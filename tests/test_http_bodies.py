@@ -14,8 +14,8 @@ from claude_rows import Json, codes, numbers, shown
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading, Usage
-from compactor.formats.http_bodies import Http
-from compactor.formats.native import Rows, apply_edits, read_document
+from compactor.formats.raw.native import Rows, apply_edits, read_document
+from compactor.formats.traces.http_bodies import Http
 
 LENS = Http()
 FOLDERS = ("anthropic-http", "gemini-http", "openai-chat-http", "openai-responses-http")

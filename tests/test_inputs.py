@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import compactor
 from compactor import Journal, Policy
 from compactor.core.arguments import replaced, strings
-from compactor.formats.json_compact import compact_json
+from compactor.formats.raw.json_compact import compact_json
 from compactor.testing import WRITERS, Conversation
 from tests import convert_kit as kit
 

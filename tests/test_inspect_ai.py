@@ -16,9 +16,9 @@ import tests.recorded_kit as kit
 from compactor import Policy, Transcript
 from compactor.core.errors import InputError
 from compactor.core.model import Entry, Kind, PartKind, Reading, Usage
-from compactor.formats.inspect_ai import InspectAi
-from compactor.formats.members import Members
-from compactor.formats.native import Edit, apply_edits
+from compactor.formats.datasets.inspect_ai import InspectAi
+from compactor.formats.raw.members import Members
+from compactor.formats.raw.native import Edit, apply_edits
 from tests.zip_sources import ZSTD, Member, archive
 
 LENS = InspectAi()

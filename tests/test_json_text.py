@@ -16,8 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import compactor
-from compactor.formats import json_text
-from compactor.formats.native import (
+from compactor.formats.raw import json_text
+from compactor.formats.raw.native import (
     NESTING_LIMIT,
     REMOVE,
     Edit,

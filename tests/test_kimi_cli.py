@@ -12,8 +12,8 @@ from claude_rows import codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Reading
-from compactor.formats.kimi_cli import KimiCli
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.kimi_cli import KimiCli
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = KimiCli()
 each_file = pytest.mark.parametrize("path", kit.files("kimi-cli"), ids=lambda path: path.stem)

@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.kimi_legacy import KimiLegacy
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.harnesses.kimi_legacy import KimiLegacy
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = KimiLegacy()
 

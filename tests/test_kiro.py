@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.kiro import Kiro
-from compactor.formats.native import apply_edits
+from compactor.formats.harnesses.kiro import Kiro
+from compactor.formats.raw.native import apply_edits
 
 Json = dict[str, Any]
 LENS = Kiro()

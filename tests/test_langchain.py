@@ -14,8 +14,8 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading, entry_digest
 from compactor.formats import detect
-from compactor.formats.langchain import LangChain
-from compactor.formats.native import apply_edits
+from compactor.formats.frameworks.langchain import LangChain
+from compactor.formats.raw.native import apply_edits
 
 LENS = LangChain()
 CLASSES = {

@@ -16,8 +16,8 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, Reading
 from compactor.formats import detect
-from compactor.formats.langfuse import Langfuse
-from compactor.formats.native import Rows, apply_edits, read_document
+from compactor.formats.raw.native import Rows, apply_edits, read_document
+from compactor.formats.traces.langfuse import Langfuse
 
 LENS = Langfuse()
 each_file = pytest.mark.parametrize("path", kit.files("otel-langfuse"), ids=lambda path: path.stem)

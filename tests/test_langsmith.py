@@ -13,8 +13,8 @@ from test_langchain import TALK, constructed, used
 import compactor
 from compactor.core.errors import InputError
 from compactor.formats import detect
-from compactor.formats.langsmith import LangSmith
-from compactor.formats.native import Rows, apply_edits
+from compactor.formats.raw.native import Rows, apply_edits
+from compactor.formats.traces.langsmith import LangSmith
 
 LENS = LangSmith()
 MESSAGES = [constructed(message) for message in TALK]

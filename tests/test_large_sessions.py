@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import compactor
 from compactor import Transcript
 from compactor.core.errors import InputError
-from compactor.formats import FORMATS, lazy_rows, sources
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.native import LazyRows, Rows, read_document
+from compactor.formats import FORMATS
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.raw import lazy_rows, sources
+from compactor.formats.raw.native import LazyRows, Rows, read_document
 from tests import claude_rows as lines
 from tests import recorded_kit as kit
 

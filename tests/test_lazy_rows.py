@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
-from compactor.formats import sources
-from compactor.formats.native import (
+from compactor.formats.raw import sources
+from compactor.formats.raw.native import (
     REMOVE,
     Document,
     Edit,

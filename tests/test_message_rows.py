@@ -11,9 +11,9 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.openai_fine_tuning import OpenAIFineTuning
-from compactor.formats.sharegpt import ShareGpt
+from compactor.formats.datasets.openai_fine_tuning import OpenAIFineTuning
+from compactor.formats.datasets.sharegpt import ShareGpt
+from compactor.formats.raw.native import Rows, apply_edits
 
 Json = dict[str, Any]
 TUNING, SHARE = OpenAIFineTuning(), ShareGpt()

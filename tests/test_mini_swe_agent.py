@@ -12,8 +12,8 @@ import recorded_kit as kit
 
 import compactor
 from compactor.core.model import Reading, Usage
-from compactor.formats.mini_swe_agent import MiniSweAgent
-from compactor.formats.native import apply_edits
+from compactor.formats.harnesses.mini_swe_agent import MiniSweAgent
+from compactor.formats.raw.native import apply_edits
 
 Json = dict[str, Any]
 LENS = MiniSweAgent()

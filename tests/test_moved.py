@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.formats.edits import REMOVE, Edit, apply_edits
-from compactor.formats.moved import Moved
+from compactor.formats.raw.edits import REMOVE, Edit, apply_edits
+from compactor.formats.raw.moved import Moved
 from tests.json_sources import NEW_VALUES, addresses, draw_edits, is_new
 
 ROOTS = st.recursive(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError, InternalError
 from compactor.core.model import Path
-from compactor.formats.native import (
+from compactor.formats.raw.native import (
     REMOVE,
     Edit,
     Rows,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.core.errors import Finding, InputError, InternalError
-from compactor.formats.native import REMOVE, Document, Edit, compact_json, splice_text
+from compactor.formats.raw.native import REMOVE, Document, Edit, compact_json, splice_text
 from tests.json_sources import SOURCES, Container, draw_edits, read
 
 

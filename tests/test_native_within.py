@@ -13,8 +13,8 @@ from json_sources import NEW_VALUES, addresses, outermost
 
 from compactor.core.errors import InternalError
 from compactor.formats.messages import value_at
-from compactor.formats.native import REMOVE, Edit, apply_edits, compact_json, read_document
-from compactor.formats.within import Within, within
+from compactor.formats.raw.native import REMOVE, Edit, apply_edits, compact_json, read_document
+from compactor.formats.raw.within import Within, within
 
 INNER = {"a": [{"t": "é’x 😀\n"}, {"t": "two"}], "b": 'q"/\\', "n": 1.50}
 

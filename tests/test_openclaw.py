@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.openclaw import OpenClaw
+from compactor.formats.harnesses.openclaw import OpenClaw
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = OpenClaw()
 MAIN, SUB = "agent:main:main", "agent:main:subagent:1"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.native import apply_edits
-from compactor.formats.opencode import OpenCode
+from compactor.formats.harnesses.opencode import OpenCode
+from compactor.formats.raw.native import apply_edits
 
 LENS = OpenCode()
 each_file = pytest.mark.parametrize("path", kit.files("opencode"), ids=lambda path: path.stem)

@@ -12,9 +12,9 @@ from claude_rows import Json, codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading, Usage
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.openhands_events import OpenHandsEvents
-from compactor.formats.openhands_view import Event, levels
+from compactor.formats.harnesses.openhands_events import OpenHandsEvents
+from compactor.formats.harnesses.openhands_view import Event, levels
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = OpenHandsEvents()
 

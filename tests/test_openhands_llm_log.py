@@ -12,8 +12,8 @@ from claude_rows import Json, codes, numbers, shown
 
 from compactor.core.errors import InputError
 from compactor.core.model import entry_digest
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.harnesses.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = OpenHandsLlmLog()
 FILES = kit.files("openhands-llm-log")

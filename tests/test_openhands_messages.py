@@ -11,8 +11,8 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Reading
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.openhands_messages import OpenHandsMessages
+from compactor.formats.harnesses.openhands_messages import OpenHandsMessages
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = OpenHandsMessages()
 SYSTEM = {"role": "system", "content": "be good"}

@@ -15,8 +15,8 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
 from compactor.formats import detect
-from compactor.formats.native import Rows, apply_edits, compact_json, read_document
-from compactor.formats.otel import Otel
+from compactor.formats.raw.native import Rows, apply_edits, compact_json, read_document
+from compactor.formats.traces.otel import Otel
 
 LENS = Otel()
 each_convention = pytest.mark.parametrize("made", CONVENTIONS.values(), ids=CONVENTIONS)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, PartKind, Reading
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.pi import Pi
+from compactor.formats.harnesses.pi import Pi
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = Pi()
 DROPPED = ("aborted", "error")

@@ -21,8 +21,8 @@ CORE = [name for name in PURE if name.startswith("compactor.core")]
 
 EXCEPTIONS = {
     ("compactor.core.policy", "the constant 0.5"): "how near a misspelled setting is, for a hint",
-    ("compactor.formats.json_compact", "uses isprintable"): "only asked of ASCII",
-    ("compactor.formats.gemini", "uses lower"): "compared with ASCII",
+    ("compactor.formats.raw.json_compact", "uses isprintable"): "only asked of ASCII",
+    ("compactor.formats.providers.gemini", "uses lower"): "compared with ASCII",
 }
 """What a check finds and why it is fine."""
 

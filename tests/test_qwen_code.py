@@ -13,8 +13,8 @@ from claude_rows import codes, numbers, shown
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.qwen_code import QwenCode
+from compactor.formats.harnesses.qwen_code import QwenCode
+from compactor.formats.raw.native import Rows, apply_edits
 
 LENS = QwenCode()
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import recorded_kit as kit
 
-from compactor.formats.cline import Cline
-from compactor.formats.copilot_cli import CopilotCli
-from compactor.formats.gemini_cli import GeminiCli
-from compactor.formats.kimi_cli import KimiCli
-from compactor.formats.langchain import LangChain
-from compactor.formats.langfuse import Langfuse
-from compactor.formats.langsmith import LangSmith
-from compactor.formats.native import read_document
-from compactor.formats.otel import Otel
-from compactor.formats.qwen_code import QwenCode
-from compactor.formats.vercel_ai import VercelAI
+from compactor.formats.frameworks.langchain import LangChain
+from compactor.formats.frameworks.vercel_ai import VercelAI
+from compactor.formats.harnesses.cline import Cline
+from compactor.formats.harnesses.copilot_cli import CopilotCli
+from compactor.formats.harnesses.gemini_cli import GeminiCli
+from compactor.formats.harnesses.kimi_cli import KimiCli
+from compactor.formats.harnesses.qwen_code import QwenCode
+from compactor.formats.raw.native import read_document
+from compactor.formats.traces.langfuse import Langfuse
+from compactor.formats.traces.langsmith import LangSmith
+from compactor.formats.traces.otel import Otel
 
 LENSES = (
     *(GeminiCli(), Cline(), CopilotCli(), KimiCli(), QwenCode()),

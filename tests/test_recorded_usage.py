@@ -16,7 +16,7 @@ from compactor.core.errors import InputError
 from compactor.core.model import Usage
 from compactor.formats import FORMATS
 from compactor.formats.lens import RecordedUsage, Threads
-from compactor.formats.native import read_document
+from compactor.formats.raw.native import read_document
 
 Raw = tuple[int, int, int, int, int, int]
 """Input, cache read, cache write, of that for an hour, output, milliseconds since 1970."""

@@ -9,8 +9,8 @@ import recorded_kit as kit
 
 import compactor
 from compactor.core.errors import InputError
-from compactor.formats.native import read_document
-from compactor.formats.refusals import HEAD_BYTES, refused
+from compactor.formats.raw.native import read_document
+from compactor.formats.raw.refusals import HEAD_BYTES, refused
 
 PROSE = {"aider": "Aider's chat history", "specstory-md": "SpecStory"}
 FILES = [path for folder in PROSE for path in sorted((kit.RECORDED / folder).glob("*"))]

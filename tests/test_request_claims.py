@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import recorded_kit as kit
 
-from compactor.formats.adp_standard import AdpStandard
-from compactor.formats.atif import Atif
-from compactor.formats.copilot_chatreplay import CopilotChatReplay
-from compactor.formats.http_bodies import Http
-from compactor.formats.native import read_document
-from compactor.formats.openhands_events import OpenHandsEvents
-from compactor.formats.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.datasets.adp_standard import AdpStandard
+from compactor.formats.datasets.atif import Atif
+from compactor.formats.harnesses.copilot_chatreplay import CopilotChatReplay
+from compactor.formats.harnesses.openhands_events import OpenHandsEvents
+from compactor.formats.harnesses.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.raw.native import read_document
+from compactor.formats.traces.http_bodies import Http
 
 LENSES = (Http(), OpenHandsLlmLog(), OpenHandsEvents(), CopilotChatReplay(), Atif(), AdpStandard())
 FILES = [

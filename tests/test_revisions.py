@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compactor.core.model import Entry, Kind, PartKind, entry_digest
 from compactor.formats import lens
 from compactor.formats.lens import Revisions
-from compactor.formats.native import apply_edits
+from compactor.formats.raw.native import apply_edits
 from tests import revision_kit as kit
 from tests.strategies import conversations
 

@@ -13,7 +13,7 @@ from google.genai import types as google
 from compactor.core.errors import InternalError
 from compactor.core.model import Entry, Kind, Part, PartKind
 from compactor.formats import lens
-from compactor.formats.native import apply_edits, read_document
+from compactor.formats.raw.native import apply_edits, read_document
 from tests import revision_kit as kit
 from tests.bug_files import BUGS, module
 from tests.revision_cases import CASES

@@ -15,8 +15,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from compactor.core.model import Path
-from compactor.formats.edits import Edit, apply_edits
 from compactor.formats.messages import value_at
+from compactor.formats.raw.edits import Edit, apply_edits
 from compactor.stability import CacheStability
 from compactor.stability.conversations import Request
 from tests.harness import FORMATS, as_bytes, grow, messages

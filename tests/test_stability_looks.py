@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from compactor.core.model import Path
-from compactor.formats.edits import Edit, apply_edits
 from compactor.formats.messages import value_at
+from compactor.formats.raw.edits import Edit, apply_edits
 from compactor.stability import LOOKS, CacheStability
 from compactor.testing import Conversation
 from tests.stability_kit import (

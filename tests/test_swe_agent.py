@@ -13,9 +13,9 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, Reading, Usage
-from compactor.formats.native import apply_edits
-from compactor.formats.swe_agent import SweAgent
-from compactor.formats.swe_agent_nebius import SweAgentNebius
+from compactor.formats.harnesses.swe_agent import SweAgent
+from compactor.formats.harnesses.swe_agent_nebius import SweAgentNebius
+from compactor.formats.raw.native import apply_edits
 
 Json = dict[str, Any]
 LENS, NEBIUS = SweAgent(), SweAgentNebius()

@@ -12,9 +12,9 @@ import recorded_kit as kit
 import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import Kind, Reading, Usage
-from compactor.formats.native import Rows, apply_edits
-from compactor.formats.tau2_bench import Tau2Bench
-from compactor.formats.tau_bench import TauBench
+from compactor.formats.datasets.tau2_bench import Tau2Bench
+from compactor.formats.datasets.tau_bench import TauBench
+from compactor.formats.raw.native import Rows, apply_edits
 
 Json = dict[str, Any]
 TAU, TAU2 = TauBench(), Tau2Bench()

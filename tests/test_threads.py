@@ -15,7 +15,7 @@ import compactor
 from compactor.cli import cli
 from compactor.core.errors import InputError
 from compactor.core.model import Usage
-from compactor.formats.claude_code import ClaudeCode
+from compactor.formats.harnesses.claude_code import ClaudeCode
 
 SIDE = {"isSidechain": True, "agentId": "ag"}
 

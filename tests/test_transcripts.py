@@ -16,7 +16,7 @@ import pytest
 import compactor
 from compactor import Outcome, Policy, Transcript
 from compactor.core.model import Kind
-from compactor.formats.native import read_document
+from compactor.formats.raw.native import read_document
 from tests import pairing
 from tests.harness import as_bytes
 

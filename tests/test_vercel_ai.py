@@ -12,8 +12,8 @@ import compactor
 from compactor.core.errors import InputError
 from compactor.core.model import PartKind, Reading, entry_digest
 from compactor.formats import detect
-from compactor.formats.native import apply_edits
-from compactor.formats.vercel_ai import VercelAI
+from compactor.formats.frameworks.vercel_ai import VercelAI
+from compactor.formats.raw.native import apply_edits
 
 LENS = VercelAI()
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from compactor.core.count import Chars4, Measure
 from compactor.core.model import Entry, Kind, PartKind
-from compactor.formats.json_compact import compact_json
+from compactor.formats.raw.json_compact import compact_json
 from compactor.loop import loop
 from compactor.testing import Conversation, ToolCall
 from compactor.transcript import Transcript

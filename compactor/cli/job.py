@@ -24,7 +24,7 @@ from compactor.core.errors import CompactorError, Finding, InputError, JournalEr
 from compactor.core.journal import Journal
 from compactor.core.policy import Policy
 from compactor.core.records import AnyRecord
-from compactor.formats.sources import Bytes
+from compactor.formats.raw.sources import Bytes
 from compactor.inputs import of_stream, unreadable
 from compactor.journal_file import JournalFile
 from compactor.request import fold_of

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from compactor.conformance.texts import expand
 from compactor.core.errors import CompactorError, InputError
-from compactor.formats.native import read_document
+from compactor.formats.raw.native import read_document
 
 SPEC = "1"
 EXPECTATIONS = ("result", "unchanged", "error")

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from compactor.conformance.runner import NoAnswerError
-from compactor.formats.json_text import read_value
+from compactor.formats.raw.json_text import read_value
 
 TIME_LIMIT_S = 30
 _END_LIMIT_S = 5

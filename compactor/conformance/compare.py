@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
-from compactor.formats.edits import dotted
-from compactor.formats.native import compact_json
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import compact_json
 
 OPEN = frozenset({"report", "journal", "findings"})
 """Keys of a result below which an implementation may say more than the case names."""

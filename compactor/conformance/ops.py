@@ -20,10 +20,10 @@ from compactor.core.count import Chars4, Measure
 from compactor.core.errors import CompactorError, Finding, InputError, PolicyError
 from compactor.core.journal import Journal, decode_record, encode_record
 from compactor.core.policy import Policy, policy_from
-from compactor.formats.edits import dotted
 from compactor.formats.entries import to_neutral
-from compactor.formats.json_text import read_value
-from compactor.formats.native import compact_json
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.json_text import read_value
+from compactor.formats.raw.native import compact_json
 from compactor.loop import loop
 
 Given = Mapping[str, Any]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from compactor.conformance.cases import Case
 from compactor.conformance.compare import Difference, compare_result, first_difference
-from compactor.formats.json_text import NotJsonError, read_value
-from compactor.formats.native import compact_json
+from compactor.formats.raw.json_text import NotJsonError, read_value
+from compactor.formats.raw.native import compact_json
 
 Ask = Callable[[bytes], bytes]
 """A line in, the line that answers it out; `NoAnswer` when there is none."""

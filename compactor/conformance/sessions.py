@@ -20,7 +20,7 @@ from compactor.core.hygiene import parse_id, shown_id
 from compactor.core.model import Kind
 from compactor.core.policy import policy_from
 from compactor.formats.entries import to_neutral
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 from compactor.loop import loop
 from compactor.session import Mark, Session, context_file
 from compactor.session.editing import Edited

@@ -13,8 +13,8 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.core.model import Path
-from compactor.formats.edits import dotted
-from compactor.formats.json_text import Pairs
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.json_text import Pairs
 
 CHARS_MAX = 64 * 1024 * 1024
 """Characters that all text values of one message may have together."""

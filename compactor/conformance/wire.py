@@ -14,9 +14,9 @@ from compactor.conformance.ops import perform
 from compactor.conformance.sessions import Sessions, refusal
 from compactor.conformance.texts import expand
 from compactor.core.errors import CompactorError, EditError, InputError
-from compactor.formats.edits import dotted
-from compactor.formats.json_text import NotJsonError, after_space, read_value
-from compactor.formats.native import compact_json
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.json_text import NotJsonError, after_space, read_value
+from compactor.formats.raw.native import compact_json
 
 FAULT = "internal.fault"
 """The code of an answer to what we did not foresee: always our fault."""

@@ -1,7 +1,9 @@
 """Formats: one lens each, in a table, and which of them an input is in.
 
 `FORMATS` is the documentation: its keys are the words after `-f`, its order is that of `detect`,
-the most particular shape first. A new format is one file and one row.
+the most particular shape first. A new format is one file and one row. The files beside this one
+are what lenses are built of; the lenses are in folders by who writes such data: `providers`,
+`harnesses`, `traces`, `frameworks`, `datasets`. `raw` is the native data under them.
 """
 
 from __future__ import annotations
@@ -12,52 +14,52 @@ from types import MappingProxyType
 from typing import Any
 
 from compactor.core.errors import InputError
-from compactor.formats.adp_standard import AdpStandard
-from compactor.formats.amp import Amp
-from compactor.formats.anthropic import Anthropic
-from compactor.formats.atif import Atif
-from compactor.formats.bedrock import Bedrock
-from compactor.formats.claude_code import ClaudeCode
-from compactor.formats.cline import Cline
-from compactor.formats.codex import Codex
-from compactor.formats.copilot_chatreplay import CopilotChatReplay
-from compactor.formats.copilot_cli import CopilotCli
-from compactor.formats.cursor import Cursor
+from compactor.formats.datasets.adp_standard import AdpStandard
+from compactor.formats.datasets.atif import Atif
+from compactor.formats.datasets.inspect_ai import InspectAi
+from compactor.formats.datasets.openai_fine_tuning import OpenAIFineTuning
+from compactor.formats.datasets.sharegpt import ShareGpt
+from compactor.formats.datasets.tau2_bench import Tau2Bench
+from compactor.formats.datasets.tau_bench import TauBench
 from compactor.formats.entries import Entries
-from compactor.formats.factory_droid import FactoryDroid
-from compactor.formats.gemini import Gemini
-from compactor.formats.gemini_cli import GeminiCli
-from compactor.formats.gemini_stream import GeminiStream
-from compactor.formats.goose import Goose
-from compactor.formats.http_bodies import Http
-from compactor.formats.inspect_ai import InspectAi
-from compactor.formats.kimi_cli import KimiCli
-from compactor.formats.kimi_legacy import KimiLegacy
-from compactor.formats.kiro import Kiro
-from compactor.formats.langchain import LangChain
-from compactor.formats.langfuse import Langfuse
-from compactor.formats.langsmith import LangSmith
+from compactor.formats.frameworks.langchain import LangChain
+from compactor.formats.frameworks.vercel_ai import VercelAI
+from compactor.formats.harnesses.amp import Amp
+from compactor.formats.harnesses.claude_code import ClaudeCode
+from compactor.formats.harnesses.cline import Cline
+from compactor.formats.harnesses.codex import Codex
+from compactor.formats.harnesses.copilot_chatreplay import CopilotChatReplay
+from compactor.formats.harnesses.copilot_cli import CopilotCli
+from compactor.formats.harnesses.cursor import Cursor
+from compactor.formats.harnesses.factory_droid import FactoryDroid
+from compactor.formats.harnesses.gemini_cli import GeminiCli
+from compactor.formats.harnesses.gemini_stream import GeminiStream
+from compactor.formats.harnesses.goose import Goose
+from compactor.formats.harnesses.kimi_cli import KimiCli
+from compactor.formats.harnesses.kimi_legacy import KimiLegacy
+from compactor.formats.harnesses.kiro import Kiro
+from compactor.formats.harnesses.mini_swe_agent import MiniSweAgent
+from compactor.formats.harnesses.openclaw import OpenClaw
+from compactor.formats.harnesses.opencode import OpenCode
+from compactor.formats.harnesses.openhands_events import OpenHandsEvents
+from compactor.formats.harnesses.openhands_llm_log import OpenHandsLlmLog
+from compactor.formats.harnesses.openhands_messages import OpenHandsMessages
+from compactor.formats.harnesses.pi import Pi
+from compactor.formats.harnesses.qwen_code import QwenCode
+from compactor.formats.harnesses.swe_agent import SweAgent
+from compactor.formats.harnesses.swe_agent_nebius import SweAgentNebius
 from compactor.formats.lens import Lens
-from compactor.formats.members import Members
 from compactor.formats.messages import refuse_server_history
-from compactor.formats.mini_swe_agent import MiniSweAgent
-from compactor.formats.openai_chat import OpenAIChat
-from compactor.formats.openai_fine_tuning import OpenAIFineTuning
-from compactor.formats.openai_responses import OpenAIResponses
-from compactor.formats.openclaw import OpenClaw
-from compactor.formats.opencode import OpenCode
-from compactor.formats.openhands_events import OpenHandsEvents
-from compactor.formats.openhands_llm_log import OpenHandsLlmLog
-from compactor.formats.openhands_messages import OpenHandsMessages
-from compactor.formats.otel import Otel
-from compactor.formats.pi import Pi
-from compactor.formats.qwen_code import QwenCode
-from compactor.formats.sharegpt import ShareGpt
-from compactor.formats.swe_agent import SweAgent
-from compactor.formats.swe_agent_nebius import SweAgentNebius
-from compactor.formats.tau2_bench import Tau2Bench
-from compactor.formats.tau_bench import TauBench
-from compactor.formats.vercel_ai import VercelAI
+from compactor.formats.providers.anthropic import Anthropic
+from compactor.formats.providers.bedrock import Bedrock
+from compactor.formats.providers.gemini import Gemini
+from compactor.formats.providers.openai_chat import OpenAIChat
+from compactor.formats.providers.openai_responses import OpenAIResponses
+from compactor.formats.raw.members import Members
+from compactor.formats.traces.http_bodies import Http
+from compactor.formats.traces.langfuse import Langfuse
+from compactor.formats.traces.langsmith import LangSmith
+from compactor.formats.traces.otel import Otel
 
 __all__ = ["FORMATS", "detect", "lens", "unknown"]
 

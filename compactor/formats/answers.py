@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Usage
-from compactor.formats.json_text import NotJsonError, after_space, read_value
 from compactor.formats.messages import field, text_field
+from compactor.formats.raw.json_text import NotJsonError, after_space, read_value
 from compactor.formats.recorded import count_of, items, time_ms
 
 _DATA: Final = "data:"

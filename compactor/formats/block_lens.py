@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from compactor.core.model import Entry
-from compactor.formats.anthropic import remove_signed, rewrite_result
 from compactor.formats.lens_bases import AddressedCalls
 from compactor.formats.messages import value_at
-from compactor.formats.native import Edit
+from compactor.formats.providers.anthropic import remove_signed, rewrite_result
+from compactor.formats.raw.native import Edit
 
 
 class BlockResults(AddressedCalls):

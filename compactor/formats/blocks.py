@@ -12,10 +12,10 @@ from typing import Any
 
 from compactor.core.model import Call, Part, PartKind, Path
 from compactor.formats.builder import Builder
-from compactor.formats.edits import dotted
 from compactor.formats.media import digest_of
 from compactor.formats.messages import field, text_field, value_at
-from compactor.formats.native import Edit, compact_json, compact_json_text
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import Edit, compact_json, compact_json_text
 
 Readers = Mapping[str, Callable[[Any], Part]]
 """Block type → what a block of this type counts as. `text` is not in it."""

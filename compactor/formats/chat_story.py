@@ -12,11 +12,11 @@ from typing import Any
 
 from compactor.core.model import Path
 from compactor.formats.builder import Builder
-from compactor.formats.edits import dotted
 from compactor.formats.messages import SYSTEM_ROLES, field, listed, text_field
-from compactor.formats.native import compact_json
-from compactor.formats.objects import is_object
-from compactor.formats.openai_chat import ROLES, OpenAIChat
+from compactor.formats.providers.openai_chat import ROLES, OpenAIChat
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import compact_json
+from compactor.formats.raw.objects import is_object
 
 CHAT = OpenAIChat()
 ROW_IDS = ("id", "traj_id", "trajectory_id", "instance_id", "custom_id", "uuid")

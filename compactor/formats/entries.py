@@ -13,7 +13,6 @@ from typing import Any
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
 from compactor.formats import blocks
 from compactor.formats.builder import Builder
-from compactor.formats.edits import dotted
 from compactor.formats.lens_bases import MessageList
 from compactor.formats.media import digest_of
 from compactor.formats.messages import (
@@ -26,7 +25,8 @@ from compactor.formats.messages import (
     value_at,
     word_of,
 )
-from compactor.formats.native import Edit
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import Edit
 from compactor.formats.speech import SHAPES
 
 _KINDS = tuple(kind.value for kind in Kind)

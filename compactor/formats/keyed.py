@@ -17,7 +17,7 @@ from compactor.formats.media import (
     image_part,
     image_url_part,
 )
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 
 KeyReaders = Mapping[str, Callable[[Any], Part]]
 """Key → what its value counts as."""

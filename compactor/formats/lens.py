@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from compactor.core.model import Entry, Path, Reading, Usage
 from compactor.core.view import Run
-from compactor.formats.native import Edit
+from compactor.formats.raw.native import Edit
 
 
 class Lens(Protocol):

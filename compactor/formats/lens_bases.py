@@ -17,7 +17,7 @@ from compactor.core.model import Entry, Path, Reading
 from compactor.formats import blocks, revisions
 from compactor.formats.builder import Builder
 from compactor.formats.messages import SYSTEM_ROLES, Body, Carried, locate, read_messages
-from compactor.formats.native import Edit
+from compactor.formats.raw.native import Edit
 from compactor.formats.recorded import items
 from compactor.formats.runs import Run
 from compactor.formats.speech import Shape

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from compactor.core.errors import Finding, InputError
 from compactor.core.model import Call, Entry, Kind, Overhead, Path, Reading
 from compactor.formats.builder import Builder
-from compactor.formats.edits import dotted
-from compactor.formats.native import LazyRows, compact_json
-from compactor.formats.objects import field as field  # the one way in, for lenses too
-from compactor.formats.objects import is_object, step_into
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import LazyRows, compact_json
+from compactor.formats.raw.objects import field as field  # the one way in, for lenses too
+from compactor.formats.raw.objects import is_object, step_into
 
 SYSTEM_ROLES = ("system", "developer")
 SERVER_HISTORY = (

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from compactor.core.errors import InputError
 from compactor.core.model import Path, Reading
 from compactor.formats.builder import Builder
-from compactor.formats.edits import dotted
 from compactor.formats.messages import Body, Carried, Dialect, leading, overhead_of
+from compactor.formats.raw.edits import dotted
 from compactor.formats.recorded import unanswered
 
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from compactor.core.errors import Finding
 from compactor.core.model import Entry, Kind, Path, Usage
-from compactor.formats.edits import dotted
 from compactor.formats.messages import field, open_calls
+from compactor.formats.raw.edits import dotted
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS: Final = 10**11

@@ -17,8 +17,8 @@ from compactor.core.errors import InternalError
 from compactor.core.model import Entry, Kind, Part, PartKind, Path
 from compactor.core.view import Run
 from compactor.formats.builder import Builder
-from compactor.formats.edits import REMOVE, Edit, dotted
 from compactor.formats.messages import Body, Dialect, field
+from compactor.formats.raw.edits import REMOVE, Edit, dotted
 from compactor.formats.speech import Said, Shape
 from compactor.formats.turn_taking import Place, Plan
 

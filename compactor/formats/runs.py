@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from compactor.core.errors import Finding
 from compactor.core.model import Path
 from compactor.formats.messages import field, shape_error, value_at
-from compactor.formats.native import LazyRows
+from compactor.formats.raw.native import LazyRows
 
 MAIN = "main"
 """The name of the one main conversation, in formats that have one."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from compactor.core.model import Path
 from compactor.formats.dialects import ANTHROPIC, BEDROCK, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from compactor.formats.messages import field, listed, text_field
-from compactor.formats.objects import is_object
+from compactor.formats.raw.objects import is_object
 
 
 class Said(NamedTuple):

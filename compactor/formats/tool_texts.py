@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from compactor.formats.json_text import NotJsonError
 from compactor.formats.messages import field, text_field
-from compactor.formats.native import compact_json
-from compactor.formats.objects import is_object
-from compactor.formats.within import inner_value
+from compactor.formats.raw.json_text import NotJsonError
+from compactor.formats.raw.native import compact_json
+from compactor.formats.raw.objects import is_object
+from compactor.formats.raw.within import inner_value
 
 SCHEMAS: Final = (
     "parameters",

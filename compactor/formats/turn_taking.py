@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from compactor.formats.edits import REMOVE, Edit
 from compactor.formats.messages import SYSTEM_ROLES, field
-from compactor.formats.objects import alike
+from compactor.formats.raw.edits import REMOVE, Edit
+from compactor.formats.raw.objects import alike
 from compactor.formats.speech import Shape
 
 _USER_ROLES = ("user", None, "")

@@ -7,7 +7,7 @@ from typing import Any
 
 from compactor.core.errors import InputError
 from compactor.core.model import Call
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 
 _IDS = ("call_id", "id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId")
 _NAMES = ("name", "tool_name", "tool", "toolName")

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from compactor.core.errors import InputError
 from compactor.core.model import Path
-from compactor.formats.json_text import NotJsonError, after_space, read_value
-from compactor.formats.native import compact_json
-from compactor.formats.objects import is_object
-from compactor.formats.sources import decoded
-from compactor.formats.within import whole_value
+from compactor.formats.raw.json_text import NotJsonError, after_space, read_value
+from compactor.formats.raw.native import compact_json
+from compactor.formats.raw.objects import is_object
+from compactor.formats.raw.sources import decoded
+from compactor.formats.raw.within import whole_value
 
 
 class Body(NamedTuple):

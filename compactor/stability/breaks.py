@@ -24,8 +24,8 @@ from compactor.core.records import (
     SummaryRecord,
 )
 from compactor.core.report import Report
-from compactor.formats.edits import dotted
-from compactor.formats.native import compact_json
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import compact_json
 from compactor.stability.changes import Change
 from compactor.stability.looks import LOOKS, Look
 from compactor.stability.requests import Request

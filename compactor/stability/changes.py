@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
 from compactor.formats.messages import field
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 from compactor.stability.differences import MISSING, common_prefix, first_difference
 from compactor.stability.guesses import look_of, same_items, sorted_json
 from compactor.stability.prefix import (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from compactor.core.errors import InputError
-from compactor.formats.http_records import is_other, model_in
+from compactor.formats.traces.http_records import is_other, model_in
 
 Record = Callable[..., Any]
 """`CacheStability.record`."""

@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from compactor.formats.edits import dotted
 from compactor.formats.messages import field
-from compactor.formats.native import compact_json
+from compactor.formats.raw.edits import dotted
+from compactor.formats.raw.native import compact_json
 from compactor.stability.breaks import Break
 from compactor.stability.prefix import Segment
 from compactor.stability.requests import Request

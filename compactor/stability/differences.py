@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Path
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 
 
 class How(StrEnum):

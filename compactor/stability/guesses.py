@@ -14,8 +14,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from compactor.formats.native import compact_json, compact_json_text
-from compactor.formats.within import within
+from compactor.formats.raw.native import compact_json, compact_json_text
+from compactor.formats.raw.within import within
 from compactor.stability.differences import Difference, How, common_prefix, written_alike
 
 

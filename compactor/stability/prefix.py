@@ -24,7 +24,7 @@ from compactor.formats.dialects import (
     dialect,
 )
 from compactor.formats.messages import SYSTEM_ROLES, field
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 from compactor.stability.bodies import Body
 
 MODEL, TOOLS, SYSTEM, SETTINGS, MESSAGES = PARTS = (

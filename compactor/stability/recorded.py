@@ -1,8 +1,8 @@
 """The requests of files: bodies as they are, and what recorders of HTTP write.
 
 One file is a body, a list of bodies or of exchanges, JSON Lines of these, a HAR file, a cassette in
-JSON (`formats.http_records` says where bodies lie there). A body that stands there as text is taken
-by its bytes. What is no request to a model is passed over. Specification: docs/pytest.md.
+JSON (`formats.traces.http_records` says where bodies lie there). A body that stands there as text
+is taken by its bytes. What is no request to a model is passed over. Specification: docs/pytest.md.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from compactor.containers import PackedInput
 from compactor.core.errors import InputError
 from compactor.core.model import Path
-from compactor.formats.http_records import Record, is_other, model_in, places, record_of
 from compactor.formats.messages import value_at
-from compactor.formats.native import Document
-from compactor.formats.sources import Bytes
-from compactor.formats.within import Within
+from compactor.formats.raw.native import Document
+from compactor.formats.raw.sources import Bytes
+from compactor.formats.raw.within import Within
+from compactor.formats.traces.http_records import Record, is_other, model_in, places, record_of
 from compactor.stability.prefix import has_messages
 
 

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from compactor.formats.edits import dotted
+from compactor.formats.raw.edits import dotted
 from compactor.stability.breaks import Break, Found
 from compactor.stability.differences import common_prefix
 

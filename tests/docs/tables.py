@@ -22,7 +22,7 @@ from compactor.core.report import FATES, WHYS
 from compactor.formats import FORMATS
 from compactor.formats.lens import CacheBreakpoints, Lens, SignedReasoning
 from compactor.formats.messages import value_at
-from compactor.formats.native import apply_edits, compact_json, read_document
+from compactor.formats.raw.native import apply_edits, compact_json, read_document
 from compactor.loop import loop
 from compactor.stability import LOOKS, CacheBreakError, CacheStability
 from compactor.testing import WRITERS, Conversation

@@ -14,12 +14,12 @@ from dataclasses import field as member
 from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Entry, Part, PartKind, Path
-from compactor.formats.json_compact import compact_json
 from compactor.formats.media import base64_of, data_of, digest_of
 from compactor.formats.messages import field, text_field
-from compactor.formats.objects import is_object, members
+from compactor.formats.raw.json_compact import compact_json
+from compactor.formats.raw.objects import is_object, members
+from compactor.formats.raw.within import within
 from compactor.formats.talk import Medium, Reasoning
-from compactor.formats.within import within
 from compactor.formats.write.bedrock import FORMATS as CONVERSE
 
 _DATA: Final = ("data", "bytes", "file_data", "result")

@@ -13,7 +13,7 @@ from typing import Final
 
 from compactor.formats.convert.notes import Frame
 from compactor.formats.convert.rules import Spelling
-from compactor.formats.json_compact import compact_json_text, quoted
+from compactor.formats.raw.json_compact import compact_json_text, quoted
 from compactor.formats.talk import Asked, Said, Tool
 
 _LONE: Final = re.compile("[\ud800-\udfff]")

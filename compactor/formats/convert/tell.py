@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from compactor.core.model import Call, Entry, Kind, Part, PartKind, Path
 from compactor.formats.convert.natives import Natives, Sealed, find, medium_of, order_of, seal_of
-from compactor.formats.json_text import NotJsonError
 from compactor.formats.messages import field, listed, text_field, value_at
-from compactor.formats.objects import is_object
+from compactor.formats.raw.json_text import NotJsonError
+from compactor.formats.raw.objects import is_object
 from compactor.formats.talk import Asked, Opaque, Piece, Reasoning, Said, Text
 
 _PLAIN: Final[Mapping[str, str]] = {

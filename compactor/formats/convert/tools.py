@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from compactor.formats.json_compact import compact_json
-from compactor.formats.json_text import read_value
 from compactor.formats.messages import field, listed, text_field
-from compactor.formats.objects import is_object
+from compactor.formats.raw.json_compact import compact_json
+from compactor.formats.raw.json_text import read_value
+from compactor.formats.raw.objects import is_object
 from compactor.formats.talk import Tool
 from compactor.formats.tool_texts import DEFINITIONS, NAMES, SCHEMAS, unpacked
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from compactor.core.model import Kind, PartKind
-from compactor.formats.objects import members
+from compactor.formats.raw.objects import members
 from compactor.formats.talk import (
     Asked,
     Medium,

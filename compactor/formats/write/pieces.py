@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compactor.core.model import Kind
-from compactor.formats.json_text import NotJsonError, read_value
+from compactor.formats.raw.json_text import NotJsonError, read_value
 from compactor.formats.talk import Asked, Medium, Said, Tool
 
 

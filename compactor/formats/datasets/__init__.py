@@ -1,0 +1,1 @@
+"""Trajectories of evaluations, and data sets of conversations."""

@@ -1,0 +1,1 @@
+"""Messages of frameworks, as they keep and dump them."""

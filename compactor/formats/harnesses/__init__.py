@@ -1,0 +1,1 @@
+"""Sessions that coding agents record for themselves."""

@@ -1,0 +1,1 @@
+"""Requests of the providers, as harnesses send them."""

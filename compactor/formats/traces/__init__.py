@@ -1,0 +1,1 @@
+"""Requests that somebody else recorded: proxies, tracing systems and observers."""
