@@ -2,7 +2,7 @@
 
 Written from DESIGN sections 3, 4, 5 and 11 alone and without `compactor`: everything is worked out
 anew at every request with lists and loops, nothing is incremental, speed does not matter. Left out:
-the file table, reasoning, the priced trigger, `elideInputs`, edits, summaries, hygiene, and bodies
+the file table, reasoning, `elideInputs`, edits, summaries, hygiene, and bodies
 that a framework stored back as our marker. Where the text leaves something open, the line says
 `OPEN`. `python -m tests.oracle SEED COUNT` counts what `generate` reaches.
 """
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from tests import oracle_priced
 from tests.oracle_cases import generate, report
 from tests.oracle_text import Entry, call_of, compact_json, listed, marker, merge
 
@@ -57,7 +58,9 @@ def settings(policy: dict[str, Any]) -> dict[str, Any]:
     }
     if out["threshold"] <= 0 or min(out.values()) < 0 or policy.get("keepRecent", 8) < 0:
         raise ValueError("policy.range")
+    prices = oracle_priced.settings(policy, reserve)
     return out | {
+        "prices": prices and prices | {"min_gain": out["min_gain"]},
         "evidence": policy.get("evidenceTools", EVIDENCE_TOOLS),
         "protected": policy.get("protectedTools", ()),
         "pins": policy.get("pins", ()),
@@ -172,10 +175,10 @@ def decide(case: Entry, recorded: list[Any], n: int, forced: bool) -> tuple[str,
     before = estimate(case, recorded, n)
     if not p["on"]:
         return "off", {}  # OPEN: `summarize` has no word of its own
-    if not forced and before <= p["threshold"]:
-        return "below_threshold", {}
     last: Entry = recorded[-1] if recorded else {"cutoff": 0, "tier": "elide"}
     now = (p, gone(recorded), last["cutoff"])
+    if not forced and before <= p["threshold"]:
+        return priced(case, recorded, n, now) if p["prices"] else ("below_threshold", {})
     tried = [make_plan(case["rows"], n, last["tier"], *now)]
     first = tried[0]["freed"]
     again = first <= 0 if forced else before - first > p["threshold"]
@@ -191,6 +194,28 @@ def decide(case: Entry, recorded: list[Any], n: int, forced: bool) -> tuple[str,
     return ("waits:min_freed" if tried[-1]["freed"] > 0 else "nothing_to_free"), {}
 
 
+def priced(case: Entry, recorded: list[Any], n: int, now: Any) -> tuple[str, Entry]:
+    """The same, where the estimate is not above the threshold and passes have their price."""
+    rows, last = case["rows"], recorded[-1] if recorded else {}
+    tier = last.get("tier", "elide")
+
+    def plan_at(bound: int) -> Entry | None:
+        if estimate(case, recorded, bound) > case["p"]["threshold"]:
+            return None
+        return make_plan(rows, bound, tier, *now)
+
+    bounds = [b for b in range(max(1, last.get("entries", 0) + 1), n) if boundary(case, b)] + [n]
+    done = {"request": last.get("request", 0), "now": number(case, n)}
+    why = oracle_priced.why(case["p"]["prices"], rows[:n], bounds, done, plan_at)
+    return why, (make_plan(rows, n, tier, *now) if why == "passed" else {})
+
+
+def number(case: Entry, n: int) -> int:
+    """Of the request over n entries, from 1."""
+    # OPEN: a call at an unanswered n that later is no boundary shares its number
+    return 1 + sum(boundary(case, b) for b in range(1, n))
+
+
 def worth_it(p: Entry, before: int, freed: int) -> bool:
     """Step 4."""
     line = p["window"] - p["reserve"] // 2
@@ -203,16 +228,16 @@ def step(case: Entry, recorded: list[Any], n: int, forced: bool) -> str:
     if why != "passed":
         return why
     before, first = estimate(case, recorded, n), plan["elided"][0]
+    crossed = "threshold" if before > case["p"]["threshold"] else "priced"
     kept = list(plan["fates"].values())
     recorded.append(
         {
-            # OPEN: a call at an unanswered n that later is no boundary shares its number
-            "request": 1 + sum(boundary(case, b) for b in range(1, n)),
+            "request": number(case, n),
             "entries": n,
             "cutoff": plan["cutoff"],
             "tier": plan["tier"],
             # OPEN: the words; DESIGN names `threshold` and `priced` only
-            "trigger": "overflow" if forced else "threshold",
+            "trigger": "overflow" if forced else crossed,
             "tokens_before": before,
             "tokens_after": before - plan["freed"],
             "elided": plan["elided"],

@@ -141,6 +141,12 @@ def settings(rng: random.Random, window: int) -> dict[str, Any]:
     policy |= {key: value for key, value in optional.items() if rng.random() < chance}
     if "keepRecent" not in policy and rng.random() < 0.5:
         policy["keepRecent"] = rng.randint(0, 4)
+    if rng.random() < 0.3:
+        policy |= {"trigger": "priced", "read": rng.choice([20, 100, 900])}
+        policy["write"] = rng.choice([1000, 1250])
+        policy["window"] *= rng.choice([1, 4, 20])
+        policy |= {"minFreed": rng.choice([0, 20])} if rng.random() < 0.5 else {}
+        policy |= {"patience": rng.choice([0, 100, 500, 2000])} if rng.random() < 0.4 else {}
     return policy
 
 

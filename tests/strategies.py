@@ -141,7 +141,7 @@ def policies(draw: st.DrawFn, *, plain: bool = False) -> Policy:
     chosen = {name: draw(values) for name, values in optional.items() if draw(rarely(3))}
     if not plain and draw(rarely(4)):
         chosen |= {"trigger": "priced", "read": 100, "write": 1250}
-        chosen["patience"] = draw(st.sampled_from([0, 100, 500, 2000]))
+        chosen["patience"] = draw(st.sampled_from([None, None, 0, 100, 500, 2000]))
     if not plain and draw(rarely(4)):
         chosen["elide_inputs"] = True
     if draw(rarely(4)):

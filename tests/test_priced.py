@@ -1,7 +1,9 @@
-"""The priced trigger: a pass as soon as waiting has cost what it would break."""
+"""The priced trigger: a pass as soon as what it frees is worth what it breaks."""
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 import compactor
 from compactor import Journal, Outcome, Policy
 from compactor.core.errors import PolicyError
+from compactor.core.policy import policy_from
+from tests import oracle
 
 SETTINGS: dict[str, Any] = {
     "window": 100_000,
@@ -24,6 +28,9 @@ SETTINGS: dict[str, Any] = {
     "write": 1000,
     "patience": 1000,
 }
+
+
+AHEAD = {key: value for key, value in SETTINGS.items() if key != "patience"}
 
 
 def talk(sizes: list[int]) -> list[dict[str, Any]]:
@@ -53,6 +60,84 @@ def test_a_pass_comes_when_the_carry_has_paid_for_it() -> None:
     assert whys[1 : waited + 1] == ["waits:carry"] * waited
 
 
+def whys(request: list[dict[str, Any]], policy: Policy) -> list[str]:
+    """What the report of each request says, each with the journal of the one before."""
+    said: list[str] = []
+    journal: Journal | None = None
+    for size in range(3, len(request) + 1, 2):
+        out = compactor.compact(request[:size], policy, journal)
+        journal = out.journal
+        said.append(out.report.why)
+    return said
+
+
+def test_without_a_patience_a_pass_waits_until_requests_to_come_could_pay_for_it() -> None:
+    request = talk([200, 40_000, *[40] * 40])
+    said = whys(request, Policy(**AHEAD | {"keep_recent": 80}))
+    # Nothing is old until 80 entries stand; then the small result goes only with the large one.
+    assert set(said[:40]) == {"below_threshold"}
+    assert said[40:] == ["waits:price", "passed"]
+
+
+def test_without_a_patience_a_pass_waits_for_what_is_about_to_become_old() -> None:
+    policy = Policy(**AHEAD | {"keep_recent": 6})
+    said = whys(talk([12_000, 20_000, *[40] * 8]), policy)
+    # 3,000 tokens could go, but a turn later so could 5,000 that would have to be written anew.
+    assert said[3:6] == ["waits:later", "passed", "below_threshold"]
+    # With 100 tokens in the place of the 5,000 there is nothing to wait for.
+    assert whys(talk([12_000, 400, *[40] * 8]), policy)[3] == "passed"
+
+
+def test_without_a_patience_what_is_new_has_no_price() -> None:
+    request = talk([4000, 40])
+    [plain, pasted] = [[*request, {"kind": "user", "text": "u" * size}] for size in (4, 40_000)]
+    for entries in (plain, pasted):
+        assert compactor.compact(entries, Policy(**AHEAD)).report.why == "passed"
+    # Once it has been sent, a pass would have to write it again.
+    said = [{"kind": "assistant", "text": "yes"}, {"kind": "user", "text": "go on"}]
+    policy, before = Policy(**AHEAD | {"min_freed": 2000}), request[:3]
+    assert compactor.compact([*before, *pasted[3:], *said], policy).report.why == "waits:min_freed"
+    late = Policy(**AHEAD | {"keep_recent": 4})
+    assert compactor.compact([*pasted, *said], late).report.why == "waits:price"
+
+
+def test_a_priced_pass_that_looks_ahead_may_free_less_unless_the_policy_says_how_much() -> None:
+    wide = {"window": 40_000, "min_freed": None}  # a reserve of 8000: 800, and 200 for this rule
+    said = [
+        compactor.compact(talk([chars, 40]), Policy(**AHEAD | wide | more)).report.why
+        for chars in (700, 1200)
+        for more in ({}, {"min_freed": 400}, {"patience": 0})
+    ]
+    assert said == [
+        *("waits:min_freed", "waits:min_freed", "waits:min_freed"),
+        *("passed", "waits:min_freed", "waits:min_freed"),
+    ]
+
+
+def test_the_look_ahead_rule_is_what_the_oracle_says_at_every_request() -> None:
+    rng, said = random.Random(5), Counter[str]()
+    for _ in range(60):
+        sizes = [rng.choice([10, 40, 400, 4000, 12_000, 30_000]) for _ in range(20)]
+        policy = {
+            "window": 200_000, "trigger": "priced", "read": rng.choice([20, 100, 250]),
+            "write": 1250, "keepRecent": rng.choice([1, 3, 6, 8]), "counter": "chars4",
+            "recentTokens": rng.choice([2000, 40_000]), "minFreed": rng.choice([0, 100, 5000]),
+        }  # fmt: skip
+        request, passes, journal = talk(sizes), list[Any](), None
+        for size in range(3, len(request) + 1, 2):
+            part = request[:size]
+            whole = policy_from(policy | {"overheadTokens": 0}, "test")
+            out = compactor.compact(part, whole, journal)
+            expected = oracle.run(part, policy, passes=passes)
+            journal, passes = out.journal, passes + expected["passes"]
+            assert (out.report.why, list(out.report.passes)) == (
+                expected["why"],
+                expected["passes"],
+            )
+            said[out.report.why] += 1
+    assert min(said[why] for why in ("passed", "waits:price", "waits:later")) > 30, said
+
+
 def test_a_cold_cache_breaks_nothing_and_a_cold_call_without_a_pass_leaves_no_trace() -> None:
     request = talk([4000, 40, 40])
     policy = Policy(**SETTINGS | {"patience": 10**6})
@@ -79,7 +164,7 @@ POLICIES = st.fixed_dictionaries(
         "keep_recent": st.sampled_from([1, 2, 8]),
         "min_freed": st.sampled_from([None, 0, 1, 100]),
         "trigger": st.sampled_from(["priced", "priced", "threshold"]),
-        "patience": st.sampled_from([0, 300, 1000]),
+        "patience": st.sampled_from([None, None, 0, 300, 1000]),
         "elide_inputs": st.booleans(),
     }
 ).map(lambda chosen: Policy(**SETTINGS | chosen))

@@ -84,3 +84,25 @@ def test_the_optimum_keeps_within_the_window_where_it_can() -> None:
     assert free is not None
     assert tight is not None
     assert free.cost_nano < tight.cost_nano
+
+
+def test_tables_of_files_read_count_on_both_sides() -> None:
+    policy = Policy(window=30_000, counter="chars4")
+    read, other = (
+        bench(reading(name), policy).replay("threshold") for name in ("Read", "Look")
+    )  # only the first is known to read files; the names are as long
+    assert [row.passes for row in read.rows] == [row.passes for row in other.rows]
+    assert other.passes > 2
+    tables = read.cost_nano - other.cost_nano
+    assert tables > 0
+    assert read.cost_to_optimum is not None
+    assert other.cost_to_optimum is not None
+    best = other.cost_nano / other.cost_to_optimum
+    assert abs(read.cost_to_optimum - read.cost_nano / (best + tables)) < 2e-4
+
+
+def reading(name: str) -> Conversation:
+    talk = Conversation().user("go")
+    for k in range(60):
+        talk.call(name, {"file_path": f"/src/module_{k:02}.py"}, result="x" * 8000)
+    return talk

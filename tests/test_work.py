@@ -115,6 +115,7 @@ SESSIONS = {
     "pressed": Session(large, 3000, {"keep_recent": 2}, "pressed"),
     "nothing to free": Session(small, 3000, {}, "nothing_to_free"),
     "waits": Session(large, 30_000, WAITING, "waits:min_freed"),
+    "priced": Session(large, 60_000, {"trigger": "priced"}, "waits:price"),
     "small evidence": Session(failures, 3000, {"evidence_budget_tokens": 2000}, "passed"),
 }
 
@@ -201,4 +202,4 @@ def test_without_a_journal_the_total_is_linear(name: str, built: list[int]) -> N
         totals.append(work._replace(built=work.built - start))
     few, middle, many = totals
     for first, second in zip(middle.since(few), many.since(middle), strict=True):
-        assert second <= 2 * first + 100
+        assert second <= 2 * first + first // 100 + 100  # a pass may come a turn earlier or later

@@ -121,16 +121,17 @@ ROWS = (
         "Repeatable; replaces the default list.", many=True),
     Row("min_gain", "--min-gain", whole_number, "N", "Tokens an elision must save; default 25."),
     Row("min_freed", "--min-freed", whole_number, "N",
-        "Tokens a pass must free to be worth a cache break; default reserve // 10."),
+        "Tokens a pass must free to be worth a cache break; default reserve // 10, and "
+        "reserve // 40 for a priced pass that looks ahead."),
     Row("trigger", "--trigger", click.Choice(TRIGGERS), "",
-        "When a pass is due: at the threshold (default), or also as soon as what it frees has cost "
+        "When a pass is due: at the threshold (default), or also as soon as what it frees is worth "
         "what it breaks of the prompt cache (priced)."),
     Row("read", "--read", whole_number, "PERMILLE",
         "Priced: what cached input costs, per mille of input; default the model's."),
     Row("write", "--write", whole_number, "PERMILLE",
         "Priced: what writing to the cache costs, per mille of input; default the model's."),
     Row("patience", "--patience", whole_number, "PERMILLE",
-        "Priced: how much of its price must have been paid before a pass is made."),
+        "Priced: a pass is made once waiting has cost so much of its price; default: look ahead."),
     Row("overhead_tokens", "--overhead-tokens", whole_number, "N",
         "Tokens of system prompt and tools; default counted in the input."),
     Row("counter", "--counter", str, "NAME",

@@ -20,8 +20,9 @@ from compactor.core.fold import Fold
 from compactor.core.inputs import Text, with_texts
 from compactor.core.journal import Journal
 from compactor.core.laws import check_pass
-from compactor.core.model import Entry, Kind, PartKind, entry_digest
+from compactor.core.model import Entry, Kind, entry_digest
 from compactor.core.plan import Plan, forced_plan, make_plan, tier
+from compactor.core.pricing import first_reread, why_wait
 from compactor.core.records import (
     AnyRecord,
     Elision,
@@ -102,7 +103,7 @@ class _Call:
             self._show_later(seq)
             if entry.kind is Kind.ASSISTANT and seq > max(0, self.fold.decided):
                 self._maybe_pass("threshold")
-            elif entry.kind is Kind.ASSISTANT and seq and self.fold.rules.priced:
+            elif entry.kind is Kind.ASSISTANT and seq and self.fold.rules.rents:
                 self._count_waiting()
             self.fold.add(entry, self._label(seq))
         self._show_later(None)
@@ -123,7 +124,7 @@ class _Call:
         fold = self.fold
         if fold.rules.acts and fold.estimate <= fold.rules.threshold:
             plan = self._plan(fold.tier)
-            counts = plan.frees and plan.freed >= fold.rules.min_freed
+            counts = plan.frees and plan.freed >= fold.rules.priced_min_freed
             fold.waiting.ask(fold.n, fold.rules.read * plan.freed if counts else 0)
 
     def decide(self) -> Decision:
@@ -221,41 +222,37 @@ class _Call:
         return "passed"
 
     def _maybe_priced(self) -> str:
-        """A pass below the threshold, once what it would free has cost what it breaks.
+        """A pass below the threshold, once what it frees is worth what it breaks.
 
-        The ski-rental rule: `carry` is what was paid so far for reading what could have gone.
+        With a patience, the ski-rental rule: `carry` is what was paid so far for reading what could
+        have gone.
         """
         fold, rules = self.fold, self.fold.rules
         plan = self._plan(fold.tier)
         cold = self.settings.cold and fold.n == self.end
-        if not plan.frees:
-            fold.waiting.ask(fold.n, 0)
-            return "below_threshold"
-        counts = plan.freed >= rules.min_freed
+        counts = plan.frees and plan.freed >= rules.priced_min_freed
         carry = fold.waiting.ask(fold.n, rules.read * plan.freed if counts else 0)
+        if not plan.frees:
+            return "below_threshold"
         if not counts and not cold:
             return "waits:min_freed"
-        if cold:
-            carry, reread = fold.waiting.carry + rules.read * plan.freed, 0
-        else:
-            reread = self._reread(plan)
-        if carry * 1000 < rules.patience * (rules.write - rules.read) * reread:
-            return "waits:carry"
+        why = "" if cold else self._why_wait(plan, carry)
+        if why:
+            return why
         if _waits_for_user(fold):
             return "waits:user_turn"
         self._pass(plan, "priced")
         return "passed"
 
-    def _reread(self, plan: Plan) -> int:
-        """Tokens of the view that no cache has after a pass."""
-        fold = self.fold
-        first = plan.first or 0
-        images = (fold.standing(candidate.seq).parts for candidate in plan.elided)
-        if self.settings.images_reset and any(
-            p.kind is PartKind.IMAGE for ps in images for p in ps
-        ):
-            first = 0
-        return sum(fold.tokens[first:]) - plan.saved
+    def _why_wait(self, plan: Plan, carry: int) -> str:
+        """Why a pass is not worth the cache that it breaks; "" when it is."""
+        fold, rules = self.fold, self.fold.rules
+        first = first_reread(fold, plan, images_reset=self.settings.images_reset)
+        if rules.patience is None:
+            return why_wait(fold, plan, first)
+        reread = sum(fold.tokens[first:]) - plan.saved
+        is_paid = carry * 1000 >= rules.patience * (rules.write - rules.read) * reread
+        return "" if is_paid else "waits:carry"
 
     def _plan_for(self, goal: int) -> Plan:
         """The tier's plan, or the aggressive one where the tier's does not reach the goal."""

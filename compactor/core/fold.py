@@ -7,8 +7,8 @@ their effect. Nothing here depends on what came later than the entries added so 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -372,6 +372,20 @@ class Fold:
         """Index just after the last assistant entry below n; 0 when there is none. O(log n)."""
         at = bisect_left(self._assistants, n)
         return self._assistants[at - 1] + 1 if at else 0
+
+    @property
+    def known(self) -> int:
+        """Entries of the request before the one at n; 0 when there was none."""
+        return max(0, self.answered(self.n) - 1)
+
+    def since_pass(self) -> int:
+        """Requests since the last pass, this one included; all of them where there was none."""
+        return self.request_number(self.n) - (self.passes[-1].request if self.passes else 0)
+
+    def turns_behind(self, seq: int) -> Iterator[int]:
+        """Where the model's turns behind an entry begin, oldest first, and n."""
+        yield from self._assistants[bisect_right(self._assistants, seq) :]
+        yield self.n
 
     def request_number(self, n: int) -> int:
         """1 + the number of boundaries below n: assistant entries that are not the first entry."""

@@ -85,13 +85,15 @@ class Policy(
         pins: seqs kept verbatim.
         artifact_ids: kinds of ids that markers cite.
         min_gain: tokens an elision must save.
-        min_freed: tokens a pass must free to be worth a cache break; default reserve // 10.
+        min_freed: tokens a pass must free to be worth a cache break; default reserve // 10, and
+            reserve // 40 for a priced pass that looks ahead.
         trigger: when a pass is due: `threshold`, or `priced`: also when what it frees is worth the
             cache that it breaks.
         read: price of cached input, per mille of the input price; default the model's.
         write: price of writing input to the cache, per mille of the input price; default the
             model's, 1000 where there is no fee.
-        patience: how much a priced pass must have cost already to be made, per mille of its price.
+        patience: a priced pass is made once waiting has cost so much, per mille of its price; None
+            looks ahead instead.
         elide_inputs: long strings in the arguments of old answered calls go too.
         reasoning: signed reasoning after a change: `provider` lets the API drop what it no longer
             accepts, `keep` does nothing, `drop` removes it; None takes `provider` for models that
@@ -190,8 +192,9 @@ class Policy(
 class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     """A policy resolved to the numbers that the pass uses. All in tokens unless named otherwise.
 
-    read, write, patience: of the priced trigger, per mille; all 0 where passes wait for the
-        threshold.
+    read, write: of the priced trigger, per mille; both 0 where passes wait for the threshold.
+    patience: of the ski-rental rule, per mille; None takes the look-ahead rule.
+    priced_min_freed: what a pass below the threshold must free.
     """
 
     window: int
@@ -215,13 +218,19 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     mode: str
     read: int = 0
     write: int = 0
-    patience: int = 0
+    patience: int | None = None
+    priced_min_freed: int = 0
     elide_inputs: bool = False
 
     @property
     def priced(self) -> bool:
         """Whether passes are also made for what they save."""
         return bool(self.read or self.write)
+
+    @property
+    def rents(self) -> bool:
+        """Whether what waiting has cost decides about priced passes."""
+        return self.priced and self.patience is not None
 
     @property
     def threshold(self) -> int:
@@ -283,18 +292,22 @@ def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
         enabled=policy.enabled,
         mode=policy.mode,
         elide_inputs=policy.elide_inputs,
-        **(_prices(policy, facts, numbers) if policy.trigger == "priced" else {}),
+        **(_prices(policy, facts, numbers, reserve) if policy.trigger == "priced" else {}),
     )
 
 
-def _prices(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers) -> dict[str, int]:
+def _prices(
+    policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers, reserve: int
+) -> dict[str, Any]:
     """What the priced trigger goes by: the policy's, else the model's, else the usual tariff."""
     tariff = facts.tariff if facts is not None and facts.tariff else numbers.tariff
     read, write = _given(policy.read, tariff[0]), _given(policy.write, tariff[1])
     if not 0 < read < write:
         raise _out_of_range("read", f"({read}) must be above 0 and below write ({write})")
-    usual = next((patience for upto, patience in numbers.patience if read <= upto), 1000)
-    return {"read": read, "write": write, "patience": _given(policy.patience, usual)}
+    looks_ahead = policy.patience is None
+    divisor = numbers.priced_min_freed_divisor if looks_ahead else numbers.min_freed_divisor
+    least = _given(policy.min_freed, reserve // divisor)
+    return {"read": read, "write": write, "patience": policy.patience, "priced_min_freed": least}
 
 
 def policy_from(settings: Mapping[str, Any], place: str) -> Policy:

@@ -37,6 +37,8 @@ WHYS = {
     "passed": "a pass was made",
     "below_threshold": "the estimate is not above the threshold",
     "waits:user_turn": "a pass would drop reasoning; there is room to wait for the user's turn",
+    "waits:price": "what a pass would free is not yet worth the cache that it breaks",
+    "waits:later": "a pass will soon free more and break less",
     "waits:carry": "waiting has not yet cost what a pass would break",
     "waits:min_freed": "a pass would free too little to be worth breaking the cache",
     "nothing_to_free": "nothing that may go would free anything",

@@ -46,7 +46,9 @@ class CompactionNumbers(
     evidence_tools: tuple[str, ...]
     artifact_ids: tuple[ArtifactId, ...]
     tariff: tuple[int, int]
-    patience: tuple[tuple[int, int], ...]
+    outlook: tuple[int, int]
+    waiting: int
+    priced_min_freed_divisor: int
 
 
 class MarkerTexts(msgspec.Struct, frozen=True):

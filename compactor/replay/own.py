@@ -208,7 +208,8 @@ class _Shown:
             changes[seq] = Shown(tokens[seq], self._text(seq))
         if isinstance(record, PassRecord):
             is_seen = record.first_changed < sent
-            return Step(changes, step.passes + is_seen, record.anchor, fold.tier)
+            tables = {**step.tables, **self._table(record)}
+            return Step(changes, step.passes + is_seen, record.anchor, fold.tier, tables)
         return step._replace(changes=changes)
 
     def add_upto(self, n: int) -> None:
@@ -216,6 +217,15 @@ class _Shown:
         while self.fold.n < n:
             self.fold.add(self._recording.entries[self.fold.n])
             self._tokens.append(self.fold.tokens[-1])
+
+    def _table(self, record: PassRecord) -> dict[int, int]:
+        """The tokens of a pass's table, under its last marker."""
+        if not record.elided:
+            return {}
+        seq, text = record.elided[-1].seq, record.elided[-1].text
+        marker = text.partition("\n\n" + loop().table.heading)[0]
+        tokens = self.fold.tokens[seq] - self.fold.measure.rewritten(marker)
+        return {seq: tokens} if tokens else {}
 
     def _text(self, seq: int) -> str:
         """What is shown; where that is no result's text, which change made it."""

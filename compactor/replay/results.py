@@ -23,12 +23,25 @@ class Step(NamedTuple):
         whenever it changes anything.
     anchor: entries that the last pass settled; 0 where that is not known.
     tier: of our own policies.
+    tables: of what is new, the tokens that are a table of files read, by seq.
     """
 
     changes: Mapping[int, Shown | None] = {}
     passes: int = 0
     anchor: int = 0
     tier: str = ""
+    tables: Mapping[int, int] = {}
+
+    def without_tables(self) -> Step:
+        """The same, had no table been written."""
+        if not self.tables:
+            return self
+        changes = dict(self.changes)
+        for seq, tokens in self.tables.items():
+            shown = changes[seq]
+            if shown is not None:
+                changes[seq] = shown._replace(tokens=shown.tokens - tokens)
+        return self._replace(changes=changes, tables={})
 
 
 def step(changes: Mapping[int, Shown]) -> Step:

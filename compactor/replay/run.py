@@ -135,10 +135,12 @@ class Bench:
         window = rules.window if rules is not None else self.recording.window
         if self._one_window and self.recording.window is not None:
             window = self.recording.window
-        made = simulate(self.recording, steps, Terms(self.cache, self.tariff, window), self.named)
+        terms, taken = Terms(self.cache, self.tariff, window), list(steps)
+        made = simulate(self.recording, iter(taken), terms, self.named)
         cost = sum(row.cost_nano for row in made.rows)
         nothing = cost if name == NONE else self._nothing()
         best = self._optimum(rules, recallable) if compared and rules is not None else None
+        bare = cost if best is None else self._without_tables(taken, terms, cost)
         return Replay(
             policy=name,
             format=self.format,
@@ -152,7 +154,7 @@ class Bench:
             uncached=sum(row.uncached for row in made.rows),
             cost_nano=cost,
             cost_to_none=_ratio(cost, nothing),
-            cost_to_optimum=None if best is None else _ratio(cost, best.cost_nano),
+            cost_to_optimum=None if best is None else _ratio(cost, best.cost_nano + cost - bare),
             breaks=sum(row.broken for row in made.rows),
             passes=sum(row.passes > 0 for row in made.rows),
             overflow_requests=sum(row.overflow for row in made.rows),
@@ -160,6 +162,13 @@ class Bench:
             findings=(*self.recording.findings, *self.findings),
             rows=tuple(made.rows),
         )
+
+    def _without_tables(self, steps: Sequence[Step], terms: Terms, cost: int) -> int:
+        """The cost of steps, had they written no tables: the optimum writes none."""
+        if not any(step.tables for step in steps):
+            return cost
+        bare = simulate(self.recording, (step.without_tables() for step in steps), terms)
+        return sum(row.cost_nano for row in bare.rows)
 
     def _nothing(self) -> int:
         """The cost of doing nothing, once."""

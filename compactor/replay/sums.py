@@ -18,8 +18,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     rows: of each request; `requests` is their number.
     cost_nano: nano-dollars, without answers.
     cost_to_none: cost, as a multiple of doing nothing; 1.0 where that is free.
-    cost_to_optimum: as a multiple of the hindsight optimum under the same window and recent region;
-        None for other caches than `prefix`, and where there is none.
+    cost_to_optimum: as a multiple of the hindsight optimum under the same window and recent region,
+        which is given the tables of files read that the policy wrote; None for other caches than
+        `prefix`, and where there is none.
     breaks: requests that the one before is no prefix of.
     regret: share of identifiers that the model used and could not see any more.
     """

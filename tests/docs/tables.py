@@ -100,7 +100,7 @@ def _default(field: msgspec.structs.FieldInfo, rules: Rules) -> str:
     if field.name in ("window", "overhead_tokens", "model", "counter", "counter_scale"):
         return ""
     if field.name in ("read", "write", "patience"):
-        return "by the tariff" if field.name == "patience" else "the model's"
+        return "looks ahead" if field.name == "patience" else "the model's"
     if field.name in ("remind_at", "last_margin"):
         return _spelled(getattr(loop().editing, field.name))
     return _spelled(value)
