@@ -37,6 +37,11 @@ NOTICED = {
     "no_catch_up": ["catch-up/every-boundary", "recent/answered", "tier/sticky"],
     "forgets_journal": ["journal/second-call", "journal/one-way", "journal/foreign"],
     "sliding_window": ["threshold/equal", "worth/one-less"],
+    "prices_what_is_new": ["priced/ahead-new", "priced/ahead-equal"],
+    "never_waits_for_later": ["priced/later", "priced/later-further", "priced/later-less"],
+    "forgets_the_last_pass": ["priced/ahead-since"],
+    "waits_without_end": ["priced/carry-reset"],
+    "looks_ahead_with_patience": ["priced/carry-less", "priced/carry-not-yet"],
     "gives_output_a_role": [
         "file-refused/output-becomes-a-message",
         "file-refused/part-of-output-becomes-a-message",
@@ -50,12 +55,19 @@ NOTICED = {
 """Program → cases that must fail for it."""
 
 
+BROKEN = ("refused with internal.fault", "ended without an answer")
+"""What is said of a program that cannot answer."""
+
+
 def failing(argv: list[str], ids: list[str] | None = None) -> set[str]:
     """The ids that a program fails, of all cases or of the rules that these ids belong to."""
     rules = {name.partition("/")[0] for name in ids or ()}
     chosen = [case for case in CASES if not ids or case.id.partition("/")[0] in rules]
     with Child(argv) as child:
-        return {verdict.case.id for verdict in run(chosen, child) if not verdict.passed}
+        failed = [verdict for verdict in run(chosen, child) if not verdict.passed]
+    broken = [verdict for verdict in failed if verdict.problem.startswith(BROKEN)]
+    assert not broken, "a fault gives wrong answers; this program gives none"
+    return {verdict.case.id for verdict in failed}
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from compactor.conformance import wire
 perform = wire.perform
 
 
-def drop(op, given):
-    result = perform(op, given)
+def drop(op, given, sessions):
+    result = perform(op, given, sessions)
     view = result.get("view", [])
     tools = [index for index, entry in enumerate(view) if entry["kind"] == "tool"]
     if tools:

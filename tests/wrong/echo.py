@@ -7,7 +7,7 @@ from compactor.conformance import wire
 BACK = {"entries": "view", "request": "request", "text": "text"}
 
 
-def echo(_, given):
+def echo(_op, given, _sessions):
     return {BACK[key]: value for key, value in given.items() if key in BACK}
 
 

@@ -2,8 +2,8 @@
 
 from faults import serve
 
-from compactor.core.fold import Fold
+from compactor.core.eligible import Eligible
 
-is_error = Fold.is_error
-Fold.is_error = lambda self, entry: is_error(self, entry) or entry.body.startswith("Error")
+has_failed = Eligible._has_failed
+Eligible._has_failed = lambda self, entry: has_failed(self, entry) or entry.body.startswith("Error")
 serve()

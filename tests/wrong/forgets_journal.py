@@ -5,5 +5,11 @@ from faults import serve
 from compactor.conformance import wire
 
 perform = wire.perform
-wire.perform = lambda op, given: perform(op, {k: v for k, v in given.items() if k != "journal"})
+
+
+def afresh(op, given, sessions):
+    return perform(op, {k: v for k, v in given.items() if k != "journal"}, sessions)
+
+
+wire.perform = afresh
 serve()

@@ -8,8 +8,8 @@ from compactor.core import plan as plan_module
 make_plan = compact.make_plan
 
 
-def newest_first(fold, limits):
-    plan = make_plan(fold, limits)
+def newest_first(fold, limits, stored):
+    plan = make_plan(fold, limits, stored)
     by_seq = sorted(fold.candidates.by_seq.items())
     old = [found for seq, found in by_seq if seq < plan.cutoff and seq != plan.floor]
     kept, spent = set(), 0

@@ -3,7 +3,6 @@
 from faults import serve
 
 from compactor.core import compact
-from compactor.core.plan import tier
 
 decide = compact._Call._maybe_pass
 
@@ -16,9 +15,8 @@ def twice(self, *args, **kwargs):
 
 
 def first_tier(self, _):
-    fold = self.fold
-    plan = compact.make_plan(fold, tier(fold.rules, fold.tier))
-    return plan if plan.freed > 0 else compact.make_plan(fold, tier(fold.rules, "aggressive"))
+    plan = self._plan(self.fold.tier)
+    return plan if plan.freed > 0 else self._plan("aggressive")
 
 
 compact._Call._maybe_pass = twice
