@@ -113,7 +113,7 @@ def main(arguments: Sequence[str]) -> int:
         tempfile.TemporaryDirectory(prefix="exact-") as folder,
         SqliteStore.open(Path(folder) / "store") as store,
     ):
-        for path in _files(arguments):
+        for path in files_below(arguments):
             found = NOTHING
             for number, transcript in enumerate(conversations(path)):
                 for share in SHARES:
@@ -127,7 +127,8 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if lost or wrong or not total else 0
 
 
-def _files(arguments: Sequence[str]) -> Iterator[Path]:
+def files_below(arguments: Sequence[str]) -> Iterator[Path]:
+    """Files, and those below folders in the order of their names."""
     for argument in map(Path, arguments):
         below = sorted(argument.rglob("*")) if argument.is_dir() else [argument]
         yield from (path for path in below if path.is_file())

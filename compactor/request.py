@@ -119,6 +119,12 @@ class Asked(NamedTuple):
 
 IMAGES_RESET = "anthropic_breakpoints"
 """Rule of caches that start anew when an image goes (providers.md A1)."""
+MARKS = {
+    "anthropic_breakpoints": True,
+    "openai_breakpoints_5_6": True,
+    "deepseek_prefix_units": False,
+}
+"""Rules of caches that are read only from marks → whether `place_breakpoints` sets them."""
 
 
 class Own(NamedTuple):
@@ -201,6 +207,7 @@ def _chosen(
 
 def _settings(reading: Reading, chosen: Chosen, asked: Asked, own: Own | None) -> Settings:
     """Everything a decision depends on beside the entries and the journal."""
+    rule = chosen.cache_rule or ""
     settings = Settings(
         loop=loop(),
         measure=chosen.measure,
@@ -212,7 +219,8 @@ def _settings(reading: Reading, chosen: Chosen, asked: Asked, own: Own | None) -
         force=asked.force,
         model=chosen.model,
         cold=asked.cold,
-        images_reset=chosen.cache_rule == IMAGES_RESET,
+        images_reset=rule == IMAGES_RESET,
+        marks_only=rule in MARKS and not (asked.breakpoints and MARKS[rule]),
         forced=asked.forced,
     )
     if own is None:

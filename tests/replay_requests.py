@@ -94,7 +94,9 @@ def sent(
         passes = 0
         if policy is not None:
             is_cold = bool(cold and cold[k])
-            out = compactor.compact(upto(recording, usage.n), policy, journal, cold=is_cold)
+            here = upto(recording, usage.n)
+            # Breakpoints change no text; with them a priced pass breaks what is behind it alone.
+            out = compactor.compact(here, policy, journal, cold=is_cold, place_breakpoints=True)
             journal, passes = out.journal, len(out.report.passes)
         pieces = shown(recording.entries[: usage.n], journal)
         later = recording.entries[usage.n : usage.n + 1]

@@ -14,6 +14,7 @@ import compactor
 from compactor import Journal, Outcome, Policy
 from compactor.core.errors import PolicyError
 from compactor.core.policy import policy_from
+from compactor.testing import Conversation
 from tests import oracle
 
 SETTINGS: dict[str, Any] = {
@@ -99,6 +100,27 @@ def test_without_a_patience_what_is_new_has_no_price() -> None:
     assert compactor.compact([*before, *pasted[3:], *said], policy).report.why == "waits:min_freed"
     late = Policy(**AHEAD | {"keep_recent": 4})
     assert compactor.compact([*pasted, *said], late).report.why == "waits:price"
+
+
+def test_where_a_cache_is_read_only_from_breakpoints_all_of_the_view_has_its_price() -> None:
+    talk = Conversation().user("u" * 40_000)
+    for chars in (12_000, 40, 40):
+        talk.call("bash", {}, result="x" * chars)
+    policy = Policy(window=100_000, trigger="priced", keep_recent=1, counter="chars4")
+    claude = talk.anthropic() | {"model": "claude-sonnet-4-5"}
+    said = [
+        compactor.compact(claude, policy),
+        compactor.compact(claude, policy, place_breakpoints=True),
+        *(
+            compactor.compact(talk.openai_chat() | {"model": model}, policy, format="openai-chat")
+            for model in ("gpt-5.6-sol", "gpt-5.4")
+        ),
+    ]
+    assert [len(out.report.passes) for out in said] == [0, 1, 0, 1]
+    assert [said[0].report.why, said[2].report.why] == ["waits:price"] * 2
+    caches = ("anthropic", "anthropic:placement=tail+frontier", "openai", "prefix")
+    made = [compactor.replay(compactor.load(claude), policy, cache=name) for name in caches]
+    assert [replay.passes for replay in made] == [0, 1, 0, 1]
 
 
 def test_a_priced_pass_that_looks_ahead_may_free_less_unless_the_policy_says_how_much() -> None:

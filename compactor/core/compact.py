@@ -249,7 +249,7 @@ class _Call:
         fold, rules = self.fold, self.fold.rules
         first = first_reread(fold, plan, images_reset=self.settings.images_reset)
         if rules.patience is None:
-            return why_wait(fold, plan, first)
+            return why_wait(fold, plan, 0 if self.settings.marks_only else first)
         reread = sum(fold.tokens[first:]) - plan.saved
         is_paid = carry * 1000 >= rules.patience * (rules.write - rules.read) * reread
         return "" if is_paid else "waits:carry"

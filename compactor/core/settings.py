@@ -39,6 +39,8 @@ class Settings(NamedTuple):
     model: pinned in the header of a new journal.
     cold: the provider's cache has expired.
     images_reset: removing an image makes the provider's cache start anew.
+    marks_only: the provider's cache is read only from breakpoints, and none stands where a pass
+        begins to change: all of the view is read anew.
     forced: make this pass at the end of the entries.
     session: name, for the header of a new journal.
     own: the journal is this conversation's, whatever it looks like.
@@ -57,6 +59,7 @@ class Settings(NamedTuple):
     model: str = ""
     cold: bool = False
     images_reset: bool = False
+    marks_only: bool = False
     forced: Forced | None = None
     own: bool = False
     session: str = ""

@@ -70,6 +70,11 @@ class CacheModel(msgspec.Struct, frozen=True, kw_only=True):
     image_rule: bool = False
     ideal: bool = False
 
+    @property
+    def marks_only(self) -> bool:
+        """Whether it is read only from marks, none of them where a pass begins to change."""
+        return self.kind == "marks" and "frontier" not in self.marks
+
     def least(self, model: str) -> int:
         """The shortest prefix that is cached for a model."""
         return self.least_of.get(model, self.min_tokens)

@@ -112,6 +112,7 @@ class Own:
     Args:
         cold: of each request, whether the cache has expired before it.
         images_reset: taking an image away makes the cache start anew.
+        marks_only: see `Settings`.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Own:
         *,
         recallable: bool = False,
         images_reset: bool = False,
+        marks_only: bool = False,
     ) -> None:
         self._recording = recording
         self._cold = cold
@@ -133,6 +135,7 @@ class Own:
             recallable=recallable,
             model=recording.model_name,
             images_reset=images_reset,
+            marks_only=marks_only,
         )
         self._shown = _Shown(recording, self._settings)
 
@@ -201,7 +204,9 @@ class _Shown:
         self.add_upto(record.n)
         fold.apply(record)
         self._number += 1
-        changed = [seq for seq in range(record.n) if fold.tokens[seq] != tokens[seq]]
+        # A text may have as many tokens as the one in its place had.
+        told = {e.seq for e in record.elided} if isinstance(record, PassRecord) else set[int]()
+        changed = [s for s in range(record.n) if fold.tokens[s] != tokens[s] or s in told]
         changes = dict(step.changes)
         for seq in changed:
             tokens[seq] = fold.tokens[seq]

@@ -116,6 +116,7 @@ class Bench:
             self._cold,
             recallable=ours.recallable,
             images_reset=self.cache.image_rule,
+            marks_only=self.cache.marks_only,
         )
         return _Played(name, steps, rules, ours.recallable)
 
