@@ -80,7 +80,8 @@ def policy_of(rng: random.Random, *, editing: bool) -> Policy:
         "evidence_budget_tokens": rng.choice([0, 100, 300]),
     }
     if rng.random() < 0.25:
-        settings |= {"trigger": "priced", "read": 100, "write": 1250, "patience": 500}
+        settings |= {"trigger": "priced", "read": 100, "write": 1250}
+        settings["patience"] = None if settings["keep_recent"] > 2 else 500
     if rng.random() < 0.25:
         settings["elide_inputs"] = True
     if rng.random() < 0.2:

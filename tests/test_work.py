@@ -203,3 +203,21 @@ def test_without_a_journal_the_total_is_linear(name: str, built: list[int]) -> N
     few, middle, many = totals
     for first, second in zip(middle.since(few), many.since(middle), strict=True):
         assert second <= 2 * first + first // 100 + 100  # a pass may come a turn earlier or later
+
+
+def test_where_all_of_the_view_has_its_price_a_request_costs_what_came_since_the_last_pass(
+    built: list[int],
+) -> None:
+    read_from_marks = {"trigger": "priced", "model": "claude-sonnet-4-5"}
+    session, turns = Session(large, 60_000, read_from_marks, "waits:price"), 3000
+    first, *following = requests(session, "anthropic", turns)
+    policy, counter = session.policy(first, "anthropic"), Counting()
+    out = compactor.compact(first, policy, format="anthropic", counter=counter)
+    said = set()
+    for request in following:
+        before = work_of(out.journal, counter, built)
+        out = compactor.compact(request, policy, out.journal, format="anthropic", counter=counter)
+        since = 2 * turns - out.report.cutoff + 2 * STEPS
+        assert work_of(out.journal, counter, built).since(before).visited < 3 * since < turns
+        said.add(out.report.why)
+    assert said == {"waits:price", "passed"}

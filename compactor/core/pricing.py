@@ -42,8 +42,8 @@ def why_wait(fold: Fold, plan: Plan, first: int) -> str:
     """
     rules, numbers = fold.rules, fold.loop.compaction
     dearer, read = rules.write - rules.read, rules.read * plan.freed
-    fold.work.visited += fold.n - first
-    rest = sum(fold.tokens[first:]) - plan.saved
+    fold.work.visited += fold.n - (first or fold.known)
+    rest = (sum(fold.tokens[first:]) if first else fold.view_tokens) - plan.saved
     new = sum(fold.tokens[max(first, fold.known) :])
     price = dearer * max(0, rest - new)
     least, each = numbers.outlook
