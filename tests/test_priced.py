@@ -136,6 +136,14 @@ def test_a_priced_pass_that_looks_ahead_may_free_less_unless_the_policy_says_how
     ]
 
 
+def test_the_report_says_what_a_pass_below_the_threshold_had_to_free() -> None:
+    wide = Policy(**AHEAD | {"window": 40_000, "min_freed": None})
+    below = compactor.compact(talk([700, 40]), wide).report
+    assert (below.why, below.min_freed) == ("waits:min_freed", 200)
+    above = compactor.compact(talk([140_000]), wide).report
+    assert (above.tokens_before > above.threshold, above.min_freed) == (True, 800)
+
+
 def test_the_look_ahead_rule_is_what_the_oracle_says_at_every_request() -> None:
     rng, said = random.Random(5), Counter[str]()
     for _ in range(60):

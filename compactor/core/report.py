@@ -52,7 +52,7 @@ class Report(msgspec.Struct, frozen=True):
     tokens_before: the estimate before this call's records; tokens_after: as sent.
     passes: those that this call added, as `PassRecord.report` gives them.
     fixed_tokens: what no pass can free; elidable_tokens: what later passes could free.
-    why: one of `WHYS`.
+    why: one of `WHYS`; min_freed: what a pass had to free.
     frontier: seq and path of the block where a cache breakpoint reads the longest prefix that
         stands as it was sent; None when nothing was sent before or the format has no breakpoints.
     anchor: the same of the block where one keeps readable what later passes leave as it is.
@@ -97,6 +97,7 @@ def make_report(
     """The report of a decision. O(passes)."""
     fold = decision.fold
     after, rules = fold.estimate, fold.rules
+    is_priced = rules.priced and decision.tokens_before <= rules.threshold
     return Report(
         ruleset=fold.loop.ruleset,
         format=format_name,
@@ -116,7 +117,7 @@ def make_report(
         why=decision.why,
         fixed_tokens=after - fold.candidates.elidable_tokens,
         elidable_tokens=fold.candidates.elidable_tokens,
-        min_freed=rules.min_freed,
+        min_freed=rules.priced_min_freed if is_priced else rules.min_freed,
         frontier=frontier,
         anchor=anchor,
         findings=findings + decision.findings,
