@@ -10,10 +10,25 @@ import click
 
 from compactor.cli.screen import show
 from compactor.cli.sessions import json_option, opened, session_option, store_option
+from compactor.core.errors import EditError
 from compactor.core.policy import Policy
+from compactor.loop import loop
+from compactor.session import Session
 from compactor.session.editing import Edited, Editor
 
 _EDITING = Policy(editing=True, window=200_000)
+_NEXT = {
+    "edit.unknown_section": "`compactor edit sections` lists those that there are",
+    "edit.retired_section": "name that one",
+    "edit.not_contiguous": "S3 is a section, S3..S9 a run from the older to the newer",
+    "edit.protected": "edit others; `compactor edit sections` says which may be",
+    "edit.no_match": "`compactor edit recall` shows a section as it was, `diff` what was changed",
+    "edit.many_matches": "--old takes several lines too",
+    "edit.stale": "it was written anew; edit that",
+    "edit.reorder": "it was written anew; leave the order of its headers",
+    "edit.damaged_header": "it was written anew; change only what lies under its headers",
+}
+"""Refusal → what a person may do next."""
 
 
 @click.group("edit", short_help="Edit the context of a session as its model can.")
@@ -31,8 +46,17 @@ def _common(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _editor(store: str, session: str, work: Callable[[Editor], Any]) -> Any:
+    return _session(store, session, lambda found: work(found.editor))
+
+
+def _session(store: str, session: str, work: Callable[[Session], Any]) -> Any:
+    """What is asked of a session; a refusal says what a person may do."""
     with opened(store, session, _EDITING) as found:
-        return work(found.editor)
+        try:
+            return work(found)
+        except EditError as error:
+            hint = _NEXT.get(error.code, "")
+            raise EditError(error.message, code=error.code, path=error.path, hint=hint) from error
 
 
 def _say(edited: Edited, as_json: bool) -> None:
@@ -100,10 +124,17 @@ def diff(store: str, session: str, section: str, as_json: bool) -> None:
     show(json.dumps({"text": text}) if as_json else text)
 
 
-@command.command("mirror", short_help="Write the context file and say where.")
+@command.command("mirror", short_help="Write the context file, or apply what changed in it.")
+@click.option("--apply", is_flag=True, help="Make the changes that were made in it since.")
 @_common
-def mirror(store: str, session: str, as_json: bool) -> None:
-    """Write the context file of the session and print its path."""
-    with opened(store, session, _EDITING) as found:
-        path = found.before_request()
-    show(json.dumps({"path": path}) if as_json else path)
+def mirror(store: str, session: str, as_json: bool, apply: bool) -> None:
+    """Write the context file of the session and print its path; with --apply read it back.
+
+    All changes are one batch: where one of them is refused, none is made.
+    """
+    if apply:
+        edited = _session(store, session, lambda found: found.apply_file())
+        _say(edited if edited.receipt else edited._replace(text=loop().editing.same), as_json)
+    else:
+        path = _session(store, session, lambda found: found.before_request())
+        show(json.dumps({"path": path}) if as_json else path)

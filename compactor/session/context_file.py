@@ -8,6 +8,7 @@ calls, is said in docs/editing.md. Specification: DESIGN section 8, seed 004.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -23,6 +24,9 @@ from compactor.core.errors import EditError, StoreError
 NAME = "context.txt"
 MOST = 64 * 1024 * 1024
 """Bytes of a file that is read back."""
+_ELSE = "something else stands in its place"
+_WHY = {errno.ENOENT: "it is gone", errno.ELOOP: _ELSE, errno.ENXIO: _ELSE}
+"""What an error of the system means here: a link is not followed, a socket not opened."""
 _OURS = f".{NAME}."
 """What our own names beside it begin with."""
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -76,12 +80,12 @@ def read(folder: str) -> str:
             with os.fdopen(handle, "rb") as file:
                 facts = os.fstat(file.fileno())
                 if not stat.S_ISREG(facts.st_mode) or not _is_ours(facts) or facts.st_nlink > 1:
-                    raise _not_ours("something else stands in its place")
+                    raise _not_ours(_ELSE)
                 if facts.st_size > MOST:
                     raise _not_ours(f"it has more than {MOST} bytes")
                 data = file.read(MOST + 1)
     except OSError as error:
-        raise _not_ours(error.strerror or str(error)) from error
+        raise _not_ours(_WHY.get(error.errno or 0, error.strerror or str(error))) from error
     if len(data) > MOST:
         raise _not_ours(f"it has more than {MOST} bytes")
     try:
