@@ -1,4 +1,4 @@
-"""Recordings of our own, and every request of them as sent: `golden/` (see its README)."""
+"""Requests of our own recordings as sent, and what edits do to one: `golden/` (see its README)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 import compactor
 from compactor import Policy
 from compactor.core.texts import ArtifactId
+from tests.golden_edits import describe_edits
 from tests.golden_files import RECORDINGS, describe
 
 POLICIES = {
@@ -42,6 +43,11 @@ def test_every_request_of_a_recording(name: str, golden: SnapshotAssertion) -> N
     transcript = compactor.load(path)
     assert transcript.format == name
     assert describe(transcript, POLICIES[name]) == golden
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "openai-chat", "openai-responses"])
+def test_edits_of_a_conversation(name: str, golden: SnapshotAssertion) -> None:
+    assert describe_edits(name) == golden
 
 
 def test_every_recording_is_replayed() -> None:

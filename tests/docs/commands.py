@@ -67,9 +67,33 @@ def _command(name: str, command: click.Command, shared: Collection[str]) -> Iter
     if own:
         yield from _options(own)
         yield ""
+    if isinstance(command, click.Group) and name != "compactor":
+        yield from _parts(name, command)
     if len(own) < len(options):
         yield "Its other options are [shared](#options-of-compact-explain-context-and-diff)."
         yield ""
+
+
+def _parts(name: str, group: click.Group) -> Iterator[str]:
+    """The commands of a group, with what they are called with."""
+    rows = []
+    for part, command in group.commands.items():
+        given = " ".join(_given(param) for param in command.params)
+        rows.append(
+            (f"`{name} {part} {given}`", inspect.cleandoc(command.help or "").split("\n")[0])
+        )
+    yield from table(("command", "does"), rows)
+    yield ""
+
+
+def _given(param: click.Parameter) -> str:
+    """An argument or option as it is called; what may be left out in brackets."""
+    if isinstance(param, click.Argument):
+        return param.make_metavar(click.Context(click.Command("x")))
+    flag = isinstance(param, click.Option) and param.is_flag
+    kind = "" if flag else f" {param.metavar or param.type.name.upper()}"
+    said = f"{param.opts[0]}{kind}"
+    return said if param.required else f"[{said}]"
 
 
 def _help(text: str) -> Iterator[str]:
