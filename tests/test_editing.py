@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from pathlib import Path
@@ -169,3 +170,36 @@ def test_any_edits_keep_a_valid_view_whose_receipts_are_measured_and_a_mark_rest
 
 def _tokens(steps: Steps) -> int:
     return int(steps("prepare")["report"]["tokens_after"])
+
+
+@pytest.mark.parametrize("tombstones", [("S2",), ("S1", "S3")])
+def test_whatever_of_a_file_goes_or_changes_at_once_every_section_stands_once(
+    tombstones: tuple[str, ...],
+) -> None:
+    talk = Steps()
+    for number in range(6):
+        kind = ("user", "assistant")[number % 2]
+        talk("append", entry={"kind": kind, "text": f"text {number}"})
+    for name in tombstones:
+        talk("tombstone", sections=name, reason=f"of {name}")
+    mark = talk("mark")
+    for fates in itertools.product(("kept", "gone", "changed"), repeat=4):
+        head, first, *blocks, last = talk.file().split("\n[[SECTION ")
+        shown = [
+            block + "!" * (fate == "changed") for block, fate in zip(blocks, fates, strict=True)
+        ]
+        kept = [block for block, fate in zip(shown, fates, strict=True) if fate != "gone"]
+        talk("mirror_apply", text="\n[[SECTION ".join([head, first, *kept, last]))
+        said = [entry["text"] for entry in talk.view()]
+        changed = [block.partition("\n")[2] for block in kept if block.endswith("!")]
+        assert [text for text in said if text.endswith("!")] == changed, fates
+        spans = [section["stands_for"] or section["id"] for section in talk("sections")["sections"]]
+        stands = [n for span in spans for n in _numbers(span)]
+        assert stands == list(range(6)), (fates, spans)
+        talk("rewind", **mark)
+    talk.sessions.close()
+
+
+def _numbers(span: str) -> list[int]:
+    first, _, last = span.partition("..")
+    return list(range(int(first[1:]), int((last or first)[1:]) + 1))

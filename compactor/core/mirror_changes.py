@@ -8,7 +8,7 @@ where the header above it was removed or moved, the file is refused. Specificati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -67,15 +67,16 @@ class _Reader:
     def __init__(self, current: Current, texts: EditingTexts) -> None:
         self._fold, self._sections = current
         self._texts = texts
+        self._changed: Collection[str] = ()
 
     def changes(self, file: File) -> list[EditRecord]:
         """One edit for each run that was removed and each text that was changed."""
+        every = [(block.section, self._asked(block, file.found)) for block in file.blocks]
+        self._changed = {section.id for section, asked in every if asked}
         edits: list[EditRecord] = []
         gone: list[Section] = []
         between: list[Section] = []
-        for block in file.blocks:
-            section = block.section
-            asked = self._asked(block, file.found)
+        for section, asked in every:
             if asked is None:
                 gone += [*between, section]
                 between = []
@@ -104,7 +105,8 @@ class _Reader:
         """A run of sections that was deleted."""
         if not gone:
             return []
-        return [tombstone(self._fold, self._sections, _span(gone), "", self._texts)]
+        span, apart = _span(gone), self._changed
+        return [tombstone(self._fold, self._sections, span, "", self._texts, apart)]
 
     def _asked(self, block: Block, found: Mapping[str, str]) -> list[EditRecord] | None:
         """The edits inside a section; None when nothing is left of it."""

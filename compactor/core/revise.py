@@ -7,7 +7,7 @@ named what it hides are resolved with it. Specification: DESIGN section 8, seed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -105,11 +105,19 @@ def _is_shown(fold: Fold, edit: EditRecord) -> bool:
 
 
 def tombstone(
-    fold: Fold, sections: Sections, named: str, reason: str, texts: EditingTexts
+    fold: Fold,
+    sections: Sections,
+    named: str,
+    reason: str,
+    texts: EditingTexts,
+    apart: Collection[str] = (),
 ) -> EditRecord:
     """The edit that puts a one-line marker in the place of a run of sections.
 
     Tombstones in it and beside it become part of it, their reasons in order.
+
+    Args:
+        apart: sections that stay what they are: the same batch changes them.
 
     Raises:
         EditError: see `Sections.editable`.
@@ -119,9 +127,10 @@ def tombstone(
     high = low + len(run) - 1
     inside = [_reason(section) for section in run]
     reasons = [*filter(None, inside), one_line(reason, texts.reason_chars)]
-    while low > 0 and (before := _reason(sections.all[low - 1])) is not None:
+    joining = [None if section.id in apart else _reason(section) for section in sections.all]
+    while low > 0 and (before := joining[low - 1]) is not None:
         low, reasons = low - 1, [before, *reasons]
-    while high + 1 < len(sections.all) and (behind := _reason(sections.all[high + 1])) is not None:
+    while high + 1 < len(joining) and (behind := joining[high + 1]) is not None:
         high, reasons = high + 1, [*reasons, behind]
     first, end = sections.all[low].first, sections.all[high].end
     each = (one for known in reasons for one in known.split(texts.reasons))
