@@ -3,6 +3,7 @@ said when it cannot be read or written."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -11,11 +12,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from compactor.core.errors import StoreError
 from compactor.store import SqliteStore, StoredResult, schema
+from compactor.store.opening import has_foreign_tables
 from compactor.store.schema import APPLICATION_ID, STEPS
 from tests.store_kit import entry, files, filled, run
 
@@ -90,6 +93,30 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(
     before, names = dict(files(tmp_path)), sorted(os.listdir(tmp_path))
     assert refusal(path, readonly=readonly).code == "store.foreign_file"
     assert (dict(files(tmp_path)), sorted(os.listdir(tmp_path))) == (before, names)
+
+
+def test_a_file_that_another_process_makes_a_store_meanwhile_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+
+        class Overtaken(sqlite3.Connection):
+            """Where somebody else is faster, between any two statements."""
+
+            def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+                found = super().execute(sql, *given)
+                row = found.fetchone() if sql == "PRAGMA application_id" else None
+                if row is None:
+                    return found
+                schema.prepare(other, "s.db", 0)
+                return super().execute("SELECT ?", row)
+
+        with contextlib.closing(
+            sqlite3.connect(path, isolation_level=None, factory=Overtaken)
+        ) as db:
+            schema.prepare(db, "s.db", 0)
+            assert db.execute("PRAGMA user_version").fetchone() == (len(schema.STEPS),)
+    assert not has_foreign_tables(path)
 
 
 def test_a_socket_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

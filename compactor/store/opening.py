@@ -78,15 +78,21 @@ def _may_be_ours(path: Path) -> bool:
     application = int.from_bytes(header[68:72], "big")
     if application or not header.startswith(_MAGIC):
         return application == schema.APPLICATION_ID or not header
-    return not _has_tables(path)
+    return not has_foreign_tables(path)
 
 
-def _has_tables(path: Path) -> bool:
-    """`immutable`: not even the files beside it are touched."""
+def has_foreign_tables(path: Path) -> bool:
+    """Whether a database has tables, and not our id. `immutable`: no file beside it is touched.
+
+    Both are looked at in one state of the file, as another process may be making it a store.
+    """
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as db:
+    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
         try:
-            return db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+            db.execute("BEGIN")
+            has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            return has_tables and application != schema.APPLICATION_ID
         except REASONS:  # it may be whole together with its log
             return False
 

@@ -147,7 +147,20 @@ def check_sqlite(path: str) -> None:
 
 
 def _version(db: sqlite3.Connection, path: str) -> int:
-    """The schema version of the file; 0 where there is nothing yet."""
+    """The schema version of the file; 0 where there is nothing yet.
+
+    All of it is read in one state of the file: another process may be making it a store.
+    """
+    if db.in_transaction:
+        return _version_now(db, path)
+    db.execute("BEGIN")
+    try:
+        return _version_now(db, path)
+    finally:
+        db.execute("ROLLBACK")
+
+
+def _version_now(db: sqlite3.Connection, path: str) -> int:
     application, version = _value(db, "application_id"), _value(db, "user_version")
     if application != APPLICATION_ID:
         if application or version or db.execute("SELECT 1 FROM sqlite_master").fetchone():
