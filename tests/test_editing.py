@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from compactor.conformance import wire
 from compactor.conformance.sessions import Sessions
 from compactor.core.errors import EditError
 from compactor.formats.entries import Entries
@@ -203,3 +205,22 @@ def test_whatever_of_a_file_goes_or_changes_at_once_every_section_stands_once(
 def _numbers(span: str) -> list[int]:
     first, _, last = span.partition("..")
     return list(range(int(first[1:]), int((last or first)[1:]) + 1))
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "path"),
+    [
+        ("tombstone", {"reason": "x"}, "sections"),
+        ("tombstone", {"sections": 3}, "sections"),
+        ("tombstone", {"sections": "S1", "reason": 4}, "reason"),
+        ("replace", {"sections": "S1", "text": ["x"]}, "text"),
+        ("rewrite", {"section": "S1", "old": 1, "new": ""}, "old"),
+        ("mirror_apply", {"text": 5}, "text"),
+        ("mirror_apply", {"txt": "x"}, "txt"),
+        ("append", {"entry": 3}, "entry"),
+    ],
+)
+def test_a_step_with_a_wrong_field_names_it(op: str, given: dict[str, Any], path: str) -> None:
+    line = json.dumps({"id": "1", "op": op, "given": {"session": "s", **given}})
+    refusal = json.loads(wire.answer(line.encode(), Sessions()))
+    assert refusal == {"id": "1", "error": "input.shape", "path": f"$.given.{path}"}

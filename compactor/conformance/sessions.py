@@ -81,7 +81,7 @@ class Sessions:
             if not isinstance(step, dict) or not isinstance(step.get("op"), str):
                 raise _shape(f"steps[{index}]", "a step is an object with an op")
             given = {key: value for key, value in step.items() if key != "op"}
-            check(step["op"], given, f"steps[{index}]")
+            check(step["op"], given, f"steps[{index}].")
             try:
                 answers.append(self.step(name, step["op"], given))
             except CompactorError as error:
@@ -457,21 +457,33 @@ REQUIRED = {
 }
 
 
+TEXTS = ("sections", "section", "reason", "text", "old", "new", "tool", "query")
+"""Fields that are texts wherever they stand."""
+
+
 def check(op: str, step: Step, place: str) -> None:
     """Refuse what a step does not know, so that a case that asks for more fails.
+
+    Args:
+        place: of the step, with the dot behind it; "" for one that stands alone.
 
     Raises:
         InputError: `input.shape`.
     """
     if op not in FIELDS:
-        raise _shape(place, f"no step {op[:40]!r}; known: {', '.join(FIELDS)}")
+        raise _shape(place.rstrip("."), f"no step {op[:40]!r}; known: {', '.join(FIELDS)}")
     fields = FIELDS[op]
     for key in step:
         if fields is not None and key not in fields:
-            raise _shape(f"{place}.{key}", f"{op} knows only {', '.join(fields) or 'no field'}")
+            raise _shape(f"{place}{key}", f"{op} knows only {', '.join(fields) or 'no field'}")
     for key in REQUIRED.get(op, ()):
         if step.get(key) is None:
-            raise _shape(f"{place}.{key}", f"{op} needs it")
+            raise _shape(f"{place}{key}", f"{op} needs it")
+    for key in TEXTS:
+        if not isinstance(step.get(key), str | None):
+            raise _shape(f"{place}{key}", "a text was expected")
+    if not isinstance(step.get("entry"), dict | None):
+        raise _shape(f"{place}entry", "an object was expected")
 
 
 def refusal(error: CompactorError) -> Answer:
