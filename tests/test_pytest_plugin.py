@@ -385,11 +385,16 @@ def test_the_marker_and_the_option_are_in_the_help(pytester: pytest.Pytester) ->
 
 
 def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python in a process of its own, with the package as it is here."""
+    """Python in a process of its own, with the package as it is here.
+
+    It must not take itself for a worker of xdist when these tests run in one: syrupy is silent
+    in a worker.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env=kept | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=120,
