@@ -14,7 +14,7 @@ from typing import Any
 
 from compactor import Policy, Session
 from compactor.formats import lens
-from compactor.formats.native import compact_json
+from compactor.formats.raw.native import compact_json
 from compactor.testing import Conversation
 
 POLICY = Policy(window=1000, counter="chars4", keep_recent=2, editing=True, min_freed=0)
