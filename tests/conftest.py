@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -46,6 +47,9 @@ settings.register_profile(
 settings.register_profile("first", settings.get_profile("default"), phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Started in the background of a script, pytest ignores interrupts, and so would what tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
@@ -62,8 +66,15 @@ NEEDS = {
     "test_transcripts.py": SHARED / "transcripts",
 }
 collect_ignore = [name for name, folder in NEEDS.items() if not folder.is_dir()]
-NEEDS_PACKAGE = {"test_replay_ray.py": "ray", "test_report_picture.py": "matplotlib"}
-collect_ignore += [name for name, it in NEEDS_PACKAGE.items() if not importlib.util.find_spec(it)]
+NEEDS_PACKAGES = {
+    "test_replay_ray.py": ("ray", "pyarrow", "fsspec"),
+    "test_report_picture.py": ("matplotlib",),
+}
+collect_ignore += [
+    name
+    for name, packages in NEEDS_PACKAGES.items()
+    if not all(map(importlib.util.find_spec, packages))
+]
 collect_ignore += [] if CHROMIUM else ["test_report_browser.py"]
 collect_ignore += [] if shutil.which("node") else ["test_node.py"]
 
