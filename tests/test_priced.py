@@ -181,6 +181,14 @@ def test_a_cold_cache_breaks_nothing_and_a_cold_call_without_a_pass_leaves_no_tr
     )
 
 
+@pytest.mark.parametrize("patience", [None, 1000])
+def test_where_a_cache_makes_nothing_cheaper_a_pass_has_no_price(patience: int | None) -> None:
+    unpriced = {key: value for key, value in SETTINGS.items() if key not in ("read", "write")}
+    policy = Policy(**unpriced | {"model": "gpt-3.5-turbo", "patience": patience})
+    said = whys(talk([4000] + [40] * 12), policy)
+    assert said.index("passed") == 1, said
+
+
 def test_prices_that_make_no_sense_are_refused() -> None:
     for read, write in ((0, 1000), (1000, 1000), (2000, 1000)):
         with pytest.raises(PolicyError) as error:

@@ -299,11 +299,16 @@ def resolve(policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers
 def _prices(
     policy: Policy, facts: ModelFacts | None, numbers: CompactionNumbers, reserve: int
 ) -> dict[str, Any]:
-    """What the priced trigger goes by: the policy's, else the model's, else the usual tariff."""
+    """What the priced trigger goes by: the policy's, else the model's, else the usual tariff.
+
+    Of a model whose cache makes nothing cheaper, read is write: no pass has a price.
+    """
     tariff = facts.tariff if facts is not None and facts.tariff else numbers.tariff
     read, write = _given(policy.read, tariff[0]), _given(policy.write, tariff[1])
-    if not 0 < read < write:
+    is_given = policy.read is not None or policy.write is not None
+    if is_given and not 0 < read < write:
         raise _out_of_range("read", f"({read}) must be above 0 and below write ({write})")
+    read = min(read, write)
     looks_ahead = policy.patience is None
     divisor = numbers.priced_min_freed_divisor if looks_ahead else numbers.min_freed_divisor
     least = _given(policy.min_freed, reserve // divisor)
