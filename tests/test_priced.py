@@ -146,7 +146,7 @@ def test_the_report_says_what_a_pass_below_the_threshold_had_to_free() -> None:
 
 def test_the_look_ahead_rule_is_what_the_oracle_says_at_every_request() -> None:
     rng, said = random.Random(5), Counter[str]()
-    for _ in range(60):
+    for _ in range(20):
         sizes = [rng.choice([10, 40, 400, 4000, 12_000, 30_000]) for _ in range(20)]
         policy = {
             "window": 200_000, "trigger": "priced", "read": rng.choice([20, 100, 250]),
@@ -165,7 +165,7 @@ def test_the_look_ahead_rule_is_what_the_oracle_says_at_every_request() -> None:
                 expected["passes"],
             )
             said[out.report.why] += 1
-    assert min(said[why] for why in ("passed", "waits:price", "waits:later")) > 30, said
+    assert min(said[why] for why in ("passed", "waits:price", "waits:later")) > 10, said
 
 
 def test_a_cold_cache_breaks_nothing_and_a_cold_call_without_a_pass_leaves_no_trace() -> None:

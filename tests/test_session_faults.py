@@ -204,6 +204,15 @@ def test_threads_share_a_session(tmp_path: Path) -> None:
         assert session._store.verify() == []
 
 
+def test_calls_that_are_awaited_together_are_made_in_their_order(tmp_path: Path) -> None:
+    async def work() -> list[str]:
+        async with await AsyncSession.open(tmp_path / "s", "s", POLICY) as session:
+            made = (session.insert(call(number), f"out {number}") for number in range(1, 41))
+            return await asyncio.gather(*made)
+
+    assert asyncio.run(work()) == [f"[#{number:04x}]\nout {number}" for number in range(1, 41)]
+
+
 def test_a_call_that_asyncio_cancels_is_finished_all_the_same(tmp_path: Path) -> None:
     async def work() -> str:
         async with await AsyncSession.open(tmp_path / "s", "s", POLICY) as session:

@@ -1,15 +1,15 @@
-"""`AsyncSession`: a session for asyncio, the same calls each in a worker thread.
+"""`AsyncSession`: a session for asyncio, the same calls in a worker thread of its own.
 
-One implementation: every method is `Session`'s own. Calls are answered in the order in which they
-take the session's lock; a call that is cancelled is still finished. Specification: DESIGN
-section 7.
+One implementation: every method is `Session`'s own. Specification: DESIGN section 7.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from compactor.session.session import Session
@@ -26,7 +26,9 @@ def _awaited(name: str) -> Callable[..., Awaitable[Any]]:
 
     @functools.wraps(method)
     async def call(self: AsyncSession, *args: Any, **kwargs: Any) -> Any:
-        return await asyncio.to_thread(method, self.session, *args, **kwargs)
+        made = contextvars.copy_context().run
+        done = self._worker.submit(made, method, self.session, *args, **kwargs)
+        return await asyncio.shield(asyncio.wrap_future(done))
 
     return call
 
@@ -34,12 +36,17 @@ def _awaited(name: str) -> Callable[..., Awaitable[Any]]:
 class AsyncSession:
     """A `Session` whose calls are awaited. Its methods are those of `Session`.
 
+    Calls are made one after the other, in the order in which they were begun, so that results of
+    parallel tools get their ids in the order of their `insert`s. One that is cancelled is finished
+    all the same.
+
     Attributes:
         session: the session itself.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compactor")
 
     @classmethod
     async def open(cls, *args: Any, **kwargs: Any) -> AsyncSession:
