@@ -1,6 +1,8 @@
-"""Requests of our own recordings as sent, and what edits do to one: `golden/` (see its README)."""
+"""Requests of our own recordings, edits and whole sessions, as `golden/` shows them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -10,6 +12,7 @@ from compactor import Policy
 from compactor.core.texts import ArtifactId
 from tests.golden_edits import describe_edits
 from tests.golden_files import RECORDINGS, describe
+from tests.golden_sessions import STORIES, describe_session
 
 POLICIES = {
     "anthropic": Policy(window=1400, keep_recent=4, counter="chars4", recallable=True),
@@ -48,6 +51,13 @@ def test_every_request_of_a_recording(name: str, golden: SnapshotAssertion) -> N
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "openai-chat", "openai-responses"])
 def test_edits_of_a_conversation(name: str, golden: SnapshotAssertion) -> None:
     assert describe_edits(name) == golden
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_session(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
+    told = describe_session(name, tmp_path / "held")
+    assert told == golden
+    assert describe_session(name, tmp_path / "reopened", reopens=True) == told
 
 
 def test_every_recording_is_replayed() -> None:
