@@ -52,6 +52,16 @@ def test_a_file_that_fails_is_a_row_and_not_the_end(folder: Path) -> None:
     assert shown.stderr.endswith(b"2 other files are no transcript\n")
 
 
+def test_a_transcript_without_a_conversation_is_a_row_too(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "0.json").write_bytes((folder / "000.json").read_bytes())
+    (tmp_path / "1.json").write_text('{"model": "gpt-4o", "messages": []}', "utf-8")
+    done = kit.compactor("replay", tmp_path, "--policy", "none", "--json")
+    rows = json.loads(done.stdout)["files"]
+    assert [row.get("error", {}).get("code", "fine") for row in rows] == ["fine", "input.no_usage"]
+    alone = kit.compactor("replay", tmp_path / "1.json", "--window", "1000")
+    assert (alone.returncode, b"it holds no conversation" in alone.stderr) == (1, True)
+
+
 def test_a_named_file_that_fails_is_a_row_and_the_exit_code(folder: Path) -> None:
     good, bad = folder / "000.json", folder / "broken.json"
     done = kit.compactor("replay", good, bad, folder / "missing.json", "--policy", "none", "--json")

@@ -98,6 +98,8 @@ def work(task: Task, item: Item) -> Done:
             for thread, transcript in _conversations(task, item):
                 if transcript.entries:
                     _replay(task, item, thread, transcript, (found, told, findings))
+        if not found:
+            failure = _nothing(item)
     except CompactorError as error:
         failure = Failure(error.code, error.message, error.path, error.hint)
         refused = isinstance(error, PolicyError) and error.code not in _OF_THE_FILE
@@ -143,6 +145,14 @@ def _conversations(task: Task, item: Item) -> Iterator[tuple[str, Transcript]]:
     yield "", first
     for thread in first.threads[1:] if task.all_threads else ():
         yield thread, first.of_thread(thread)
+
+
+def _nothing(item: Item) -> Failure:
+    """Why a transcript came to nothing that can be read."""
+    text = "it holds no conversation that a request could have carried"
+    return Failure(
+        "input.no_usage", text, item.path, "name another file, or a --thread of this one"
+    )
 
 
 def died(item: Item) -> Failure:
