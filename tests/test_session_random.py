@@ -24,3 +24,9 @@ def test_a_session_that_is_taken_up_again_anywhere_sends_the_same_bytes(
         pair.run()
         passes += pair.passes
     assert passes
+
+
+@pytest.mark.parametrize("seed", [1083, 1108, 1149])
+def test_what_went_wrong_once_goes_well(seed: int, tmp_path: Path) -> None:
+    """Entries that were lost and came back under other seqs; a result edited before a re-read."""
+    Pair(tmp_path, "bedrock", KINDS["told, edits"], seed).run()

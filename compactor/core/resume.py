@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from operator import is_
+from operator import eq, is_
 from typing import NamedTuple
 
 from compactor.core.departure import begins, departure, surviving
@@ -88,7 +88,7 @@ def resume(
     if not settings.own and not begins(entries, journal):
         return _start(entries, settings, _foreign(settings))
     _check_pinned(header, settings)
-    if fold is not None and learn(fold, records) and _follow(fold, entries):
+    if fold is not None and learn(fold, records) and _follow(fold, entries, settings.labels):
         return Resumed(fold, records, len(records), [])
     return _rebuild(entries, header, records, settings)
 
@@ -186,13 +186,17 @@ def learn(fold: Fold, records: Sequence[AnyRecord]) -> bool:
     return True
 
 
-def _follow(fold: Fold, entries: Sequence[Entry]) -> bool:
+def _follow(fold: Fold, entries: Sequence[Entry], labels: Sequence[int] | None) -> bool:
     """Go on from the workings: equal objects are known, others are compared by digest.
+
+    Entries that a session calls something else are others, whatever they hold.
 
     Returns:
         False where the entries depart from what a pass speaks of; then the records must say.
     """
     common, as_known = min(fold.n, len(entries)), True
+    if labels is not None:
+        common = _same_labels(fold.labels, labels, common)
     for seq in range(_shared(fold.entries, entries, common), common):
         if not fold.same(seq, entries[seq]):
             common = seq
@@ -282,6 +286,13 @@ def _shared(known: Sequence[Entry], entries: Sequence[Entry], upto: int) -> int:
     if all(map(is_, islice(known, upto), entries)):
         return upto
     return next(seq for seq in range(upto) if known[seq] is not entries[seq])
+
+
+def _same_labels(known: Sequence[int], labels: Sequence[int], upto: int) -> int:
+    """How many leading labels are equal."""
+    if all(map(eq, islice(known, upto), labels)):
+        return upto
+    return next(seq for seq in range(upto) if known[seq] != labels[seq])
 
 
 def _decided(records: Sequence[AnyRecord]) -> int:

@@ -20,6 +20,7 @@ class Book:
         numbers: insertion key → number.
         pending: numbers inserted since the last request was prepared, oldest first.
         standing: numbers that stood verbatim in the view of the last prepared request.
+        edited: numbers of these that an edit has changed or hidden since.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class Book:
         self.numbers: dict[str, int] = {}
         self.pending: dict[int, None] = {}
         self.standing: Container[int] = ()
+        self.edited: set[int] = set()
         self._reads: dict[tuple[str, str], list[int]] = {}
         self._same: dict[str, list[int]] = {}
         self._paths: dict[str, list[int]] = {}
@@ -50,7 +52,7 @@ class Book:
 
     def prepared(self, standing: Container[int]) -> None:
         """A request was made: what stands in it is what stubs may name."""
-        self.standing = standing
+        self.standing, self.edited = standing, set()
         self.pending = {}
 
     def reads(self, resolved: str, sha: str) -> Iterator[Facts]:
@@ -66,4 +68,7 @@ class Book:
         return any(number not in gone for number in self._paths.get(resolved, ()))
 
     def _standing(self, numbers: list[int]) -> Iterable[int]:
-        return (n for n in reversed(numbers) if n in self.pending or n in self.standing)
+        return (n for n in reversed(numbers) if n in self.pending or self._stands(n))
+
+    def _stands(self, number: int) -> bool:
+        return number in self.standing and number not in self.edited

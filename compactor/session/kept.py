@@ -15,7 +15,13 @@ from compactor.core.facts import Facts, insertion_key
 from compactor.core.fold import Fold
 from compactor.core.journal import Journal, active, decode_record, encode_record
 from compactor.core.model import Entry, Kind
-from compactor.core.records import AnyRecord, Header, InsertionRecord, RewindRecord
+from compactor.core.records import (
+    AnyRecord,
+    EditRecord,
+    Header,
+    InsertionRecord,
+    RewindRecord,
+)
 from compactor.core.view import View, view_of
 from compactor.request import fold_of
 from compactor.session.book import Book
@@ -260,6 +266,9 @@ class Kept:
         self.records += records
         self._view = None
         for record in records:
+            if isinstance(record, EditRecord):
+                found = map(self.facts_at, range(record.first, record.end))
+                self.book.edited |= {facts.number for facts in found if facts is not None}
             if isinstance(record, InsertionRecord):
                 self.book.add(record, pending=True)
             elif isinstance(record, RewindRecord):
